@@ -19,19 +19,22 @@ TABLE = {
     "cql": ["model", "script"],
     "aerospike": ["model"],
     "griddb": ["model"],
+    "sql": [],
+    "griddb-sql": ["griddb", "sql"],
     "engine": ["io"],
     "replica": ["base"],
     "tls": ["base"],
     "cluster": ["model"],
     "shard": ["engine", "replica", "model"],
     "node": ["shard", "cluster", "tls", "cql", "aerospike", "griddb"],
+    "node-linux": ["node", "io-linux"],
     "sim-disk": ["io"],
     "sim": ["node", "sim-disk"],
     "admin": ["node"],
     "load": ["cql", "aerospike", "griddb"],
     # `node`: its in-process figures drive frames through a shard without sockets.
     "bench": ["load", "io-linux", "node"],
-    "server": ["admin", "bench", "io-linux", "node", "sim"],
+    "server": ["admin", "bench", "griddb-sql", "node-linux", "sim"],
 }
 # Only for tests, benches and examples.
 TESTS = {

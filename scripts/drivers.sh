@@ -12,24 +12,25 @@
 # TARNDB_TEST_CQL, TARNDB_TEST_AEROSPIKE and TARNDB_TEST_GRIDDB (host:port each), TARNDB_TEST_RESTART (a command that takes `kill` or `term`; empty when the server is not ours),
 # TARNDB_TEST_CA (whom clients trust that speak TLS; missing where they cannot) and TARNDB_TEST_PEER (not empty when the server is not TarnDB). Ends with 1 if any suite failed.
 #
-# Suites run side by side in TARNDB_TEST_LANES lanes (3), and their output goes to .cache/log/SUITE.log. One lane, or one suite, shows its
+# Suites run side by side in TARNDB_TEST_LANES lanes (5), and their output goes to .cache/log/SUITE.log. One lane, or one suite, shows its
 # output at once. After a failure no further suite starts; TARNDB_TEST_KEEP_GOING=1 runs them all the same.
 set -euo pipefail
 . "$(dirname "$0")/steps.sh"
 
-all=(python-cassandra python-scylla cqlsh differential rust java go node aerospike-python aerospike-java aerospike-go aerospike-rust aerospike-node aerospike-cql griddb-java ycsb ycsb-generators abuse report console cluster bench crash faults package)
+all=(python-cassandra python-scylla cqlsh differential rust java go node aerospike-python aerospike-java aerospike-go aerospike-rust aerospike-node aerospike-cql scylla-cdc griddb-java griddb-jdbc ycsb ycsb-generators abuse report console cluster cluster-clients bench crash faults package applications-python applications-go applications-node)
 # What `make test-long` runs: the larger sizes of some of them, and what runs nowhere else.
-long=(latte cluster crash faults bench abuse python-scylla)
+long=(latte applications-java cluster cluster-clients crash faults bench abuse python-scylla)
 # These start what they need themselves.
-serverless=(ycsb-generators abuse crash faults cluster report console bench package)
-# These wait more than they compute: one lane has them, the other lanes the rest.
-waiting=(cluster crash faults bench)
-known=(latte "${all[@]}")
+serverless=(ycsb-generators abuse crash faults cluster cluster-clients report console bench package)
+# These wait more than they compute, the longest first: two lanes have them, the other lanes the rest.
+waiting=(cluster-clients cluster faults crash bench)
+known=(latte applications-java "${all[@]}")
 is_serverless() { [[ " ${serverless[*]} " == *" $1 "* ]]; }
 is_waiting() { [[ " ${waiting[*]} " == *" $1 "* ]]; }
 directory_of() {
   case $1 in
     python-*) echo "$root/tests/drivers/python" ;;
+    cluster-*) echo "$root/tests/cluster" ;;
     ycsb | differential) echo "$root/tests/$1" ;;
     *) is_serverless "$1" && echo "$root/tests/$1" || echo "$root/tests/drivers/$1" ;;
   esac
@@ -107,13 +108,14 @@ run_suite() { # run_suite NAME: 0 passed, 77 skipped, else failed
   elif is_serverless "$name"; then
     run_bounded "$directory" || status=$?
   else
-    local started="$run_directory/$name" cql aerospike griddb
+    local started="$run_directory/$name" cql aerospike griddb sql
     cql=$(python3 "$root/tests/drivers/server.py" start "$started") || return 1
     server=$started
     aerospike=$(python3 "$root/tests/drivers/server.py" address "$started" aerospike) || return 1
     griddb=$(python3 "$root/tests/drivers/server.py" address "$started" griddb) || return 1
+    sql=$(python3 "$root/tests/drivers/server.py" address "$started" griddb-sql) || return 1
     [[ ! -e $started/certificates/ca.pem ]] || export TARNDB_TEST_CA=$started/certificates/ca.pem
-    TARNDB_TEST_CQL=$cql TARNDB_TEST_AEROSPIKE=$aerospike TARNDB_TEST_GRIDDB=$griddb TARNDB_TEST_PEER='' TARNDB_TEST_CORES=${TARNDB_TEST_CORES:-2} \
+    TARNDB_TEST_CQL=$cql TARNDB_TEST_AEROSPIKE=$aerospike TARNDB_TEST_GRIDDB=$griddb TARNDB_TEST_GRIDDB_SQL=$sql TARNDB_TEST_PEER='' TARNDB_TEST_CORES=${TARNDB_TEST_CORES:-2} \
       TARNDB_TEST_RESTART="python3 $root/tests/drivers/server.py restart $started" \
       run_bounded "$directory" || status=$?
     stop_server || status=1
@@ -173,10 +175,13 @@ run_lane() { # run_lane QUEUE...: runs suites until the queues are empty, and wr
 
 : > "$run_directory/queue-busy"
 : > "$run_directory/queue-waiting"
-for name in "${suites[@]}"; do
-  if is_waiting "$name"; then echo "$name" >> "$run_directory/queue-waiting"; else echo "$name" >> "$run_directory/queue-busy"; fi
+for name in "${waiting[@]}"; do
+  [[ " ${suites[*]} " != *" $name "* ]] || echo "$name" >> "$run_directory/queue-waiting"
 done
-lane_count=${TARNDB_TEST_LANES:-3}
+for name in "${suites[@]}"; do
+  is_waiting "$name" || echo "$name" >> "$run_directory/queue-busy"
+done
+lane_count=${TARNDB_TEST_LANES:-5}
 (( ${#suites[@]} > 1 )) || lane_count=1
 queues=("$run_directory/queue-waiting" "$run_directory/queue-busy")
 if (( lane_count == 1 )); then
@@ -186,8 +191,8 @@ else
   for (( lane = 0; lane < lane_count; lane++ )); do
     run_lane "${queues[@]}" &
     lanes+=($!)
-    # Only the first lane prefers those that wait.
-    (( lane > 0 )) || queues=("$run_directory/queue-busy" "$run_directory/queue-waiting")
+    # Only two lanes prefer those that wait.
+    (( lane != 1 )) || queues=("$run_directory/queue-busy" "$run_directory/queue-waiting")
   done
   for lane in "${lanes[@]}"; do wait "$lane"; done
   lanes=()

@@ -4,8 +4,8 @@
 #   scripts/test.sh         `make test`: every kind of test, with few seeds, rounds and kills
 #   scripts/test.sh long    `make test-long`: the rest; it repeats nothing that `make test` runs
 #
-# Clients and their tools are installed while other stages compile. Each stage's output goes to the terminal and to
-# .cache/log/stage-NAME.log. The closing lines are the runners' own.
+# Driver suites mostly wait, so they run beside the stages that compile and compute, which leave them the CPU when they want it.
+# Each stage's output goes to the terminal and to .cache/log/stage-NAME.log. The closing lines are the runners' own.
 set -euo pipefail
 . "$(dirname "$0")/steps.sh"
 cd "$root"
@@ -28,14 +28,15 @@ stage() { # stage NAME COMMAND...; `alone` says how to run it, unless the comman
   say "[$stages/$stages_total] $name: done in $((SECONDS - began)) s (elapsed $(so_far))"
 }
 
-# begin NAME COMMAND...: starts what runs beside the next stages; `stage_end` waits for it as a stage of its own, and shows what it said.
-# A process group of its own, which ends as a whole when a stage fails.
+# begin NAME COMMAND...: starts what runs beside the next stages and shows its progress; `stage_end` waits for it as a stage of its own, and shows
+# all that it said. A process group of its own, which ends as a whole when a stage fails.
 beside=""
 trap '[[ -z $beside ]] || kill -- "-$beside" 2> /dev/null || true' EXIT
 begin() {
   beside_name=$1 beside_command=("${@:2}")
   setsid "${beside_command[@]}" > "$cache/log/$beside_name.log" 2>&1 &
   beside=$!
+  tail -n +1 -f --pid="$beside" "$cache/log/$beside_name.log" | { grep --line-buffered '^==> \[' || true; } &
 }
 ended() { cat "$cache/log/$beside_name.log"; return "$1"; }
 stage_end() {
@@ -46,31 +47,29 @@ stage_end() {
 }
 
 if [[ $kind == short ]]; then
-  stages_total=5
+  stages_total=4
   begin packages scripts/install-debian.sh
   stage build cargo build --profile quick --locked --package tarndb-server
   stage_end
-  begin clients scripts/drivers.sh --install
-  stage cargo-test cargo test --profile quick --workspace --locked --quiet
+  begin drivers scripts/drivers.sh
+  stage cargo-test nice cargo test --profile quick --workspace --locked --quiet
   stage_end
-  stage drivers scripts/drivers.sh
   logs=("$cache/log/stage-cargo-test.log")
 else
   # Seeds go on after those of `make test`, which stand in the tests.
   export TARNDB_TEST_LONG=1
-  stages_total=10
+  stages_total=9
   begin packages scripts/install-debian.sh
   stage build cargo build --profile quick --locked --package tarndb-server
   stage_end
-  begin clients scripts/drivers.sh --install
-  stage seeds env TARNDB_SEED=301 TARNDB_SEEDS=1700 cargo test --profile quick --workspace --locked --test seeds -- every_promise
-  stage seeds-clusters env TARNDB_SEED=91 TARNDB_SEEDS=1110 cargo test --profile quick --workspace --locked --test cluster -- every_promise
-  stage seeds-upgrades env TARNDB_SEED=11 TARNDB_SEEDS=40 cargo test --profile quick --workspace --locked --test cluster -- a_cluster_is_upgraded
-  stage seeds-indexes cargo test --profile quick --workspace --locked --test indexes
-  stage seeds-engine env TARNDB_SEED=40 TARNDB_SEEDS=200 cargo test --profile quick --workspace --locked --lib -- acknowledged_writes a_walk_over_a_tail
-  stage fuzz env TARNDB_FUZZ_SEED=20001 TARNDB_FUZZ_ITERATIONS=100000 cargo test --profile quick --workspace --locked --test wire_fuzz --test language_fuzz --test operate_fuzz
+  begin drivers scripts/drivers.sh
+  stage seeds nice env TARNDB_SEED=301 TARNDB_SEEDS=1700 cargo test --profile quick --workspace --locked --test seeds -- every_promise
+  stage seeds-clusters nice env TARNDB_SEED=91 TARNDB_SEEDS=1110 cargo test --profile quick --workspace --locked --test cluster -- every_promise
+  stage seeds-upgrades nice env TARNDB_SEED=11 TARNDB_SEEDS=40 cargo test --profile quick --workspace --locked --test cluster -- a_cluster_is_upgraded
+  stage seeds-indexes nice cargo test --profile quick --workspace --locked --test indexes --test cdc_logs
+  stage seeds-engine nice env TARNDB_SEED=40 TARNDB_SEEDS=200 cargo test --profile quick --workspace --locked --lib -- acknowledged_writes a_walk_over_a_tail
+  stage fuzz nice env TARNDB_FUZZ_SEED=20001 TARNDB_FUZZ_ITERATIONS=100000 cargo test --profile quick --workspace --locked --test wire_fuzz --test language_fuzz --test operate_fuzz
   stage_end
-  stage drivers scripts/drivers.sh
   logs=("$cache"/log/stage-{seeds,seeds-clusters,seeds-upgrades,seeds-indexes,seeds-engine,fuzz}.log)
 fi
 

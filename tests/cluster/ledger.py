@@ -31,40 +31,45 @@ class Ledger:
         self.stopping = threading.Event()
 
     @contextlib.contextmanager
-    def load(self, cluster, nodes=None, writers: int = 4, readers: int = 0, pause: float = 0.002, **options):
-        """Writes, and reads what was written, until the block ends."""
+    def load(self, cluster, nodes=None, writers: int = 4, readers: int = 0, pause: float = 0.002, tries: int = 1, **options):
+        """Writes, and reads what was written, until the block ends. What fails so many times in a row is an error."""
         with cluster.session(nodes, **options) as session:
             insert = session.prepare("INSERT INTO k.t (a, b) VALUES (?, ?)")
             select = session.prepare("SELECT b FROM k.t WHERE a = ?")
             insert.is_idempotent = select.is_idempotent = True
-            threads = [threading.Thread(target=self._write, args=(session, insert, number, pause)) for number in range(writers)]
-            threads += [threading.Thread(target=self._read, args=(session, select, number, pause)) for number in range(readers)]
+            threads = [threading.Thread(target=self._write, args=(session, insert, number, pause, tries)) for number in range(writers)]
+            threads += [threading.Thread(target=self._read, args=(session, select, number, pause, tries)) for number in range(readers)]
             with running(threads, self.stopping):
                 yield session
 
-    def _write(self, session, insert, number: int, pause: float):
+    def _write(self, session, insert, number: int, pause: float, tries: int):
         keys = [self.first_key + number * KEYS_PER_WRITER + offset for offset in range(KEYS_PER_WRITER)]
         last, value = time.monotonic(), max((max(self.possible.get(key, {0})) for key in keys), default=0)
         while not self.stopping.is_set():
             value += 1
             key = keys[value % len(keys)]
-            try:
-                session.execute(insert, (key, value))
-            except Unavailable as refusal:
-                # Nothing of it was done.
-                self.errors.append(refusal)
-            except FAILURES as unknown:
-                self.errors.append(unknown)
-                self.possible.setdefault(key, {0}).add(value)
-            else:
-                self.possible[key] = {value}
-                self.acknowledged += 1
+            failures = []
+            while len(failures) < tries and not (failures and self.stopping.is_set()):
+                try:
+                    session.execute(insert, (key, value))
+                except Unavailable as refusal:
+                    # Nothing of it was done.
+                    failures.append(refusal)
+                except FAILURES as unknown:
+                    failures.append(unknown)
+                    self.possible.setdefault(key, {0}).add(value)
+                else:
+                    self.possible[key] = {value}
+                    self.acknowledged += 1
+                    break
+            if len(failures) == tries:
+                self.errors += failures
             now = time.monotonic()
             self.longest_gap_s = max(self.longest_gap_s, now - last)
             last = now
             time.sleep(pause)
 
-    def _read(self, session, select, number: int, pause: float):
+    def _read(self, session, select, number: int, pause: float, tries: int):
         # Any replica may answer at ONE.
         is_newest = session.get_execution_profile(EXEC_PROFILE_DEFAULT).consistency_level != ConsistencyLevel.ONE
         dice = random.Random(number)
@@ -74,13 +79,18 @@ class Ledger:
                 continue
             key = dice.choice(self.keys)
             least = min(self.possible[key])
-            try:
-                row = session.execute(select, (key,)).one()
-            except FAILURES as failure:
-                self.errors.append(failure)
-            else:
-                if is_newest and (row.b if row else 0) < least:
-                    self.stale.append((key, row, least))
+            failures = []
+            while len(failures) < tries and not (failures and self.stopping.is_set()):
+                try:
+                    row = session.execute(select, (key,)).one()
+                except FAILURES as failure:
+                    failures.append(failure)
+                else:
+                    if is_newest and (row.b if row else 0) < least:
+                        self.stale.append((key, row, least))
+                    break
+            if len(failures) == tries:
+                self.errors += failures
 
     def wait_for_writes(self, count: int, seconds_max: float = 30):
         """Until so many more have been acknowledged."""

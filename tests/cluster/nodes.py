@@ -36,7 +36,6 @@ START_SECONDS_MAX = 60
 END_SECONDS_MAX = 60
 SETTLE_SECONDS_MAX = 60
 CORES = int(os.environ.get("TARNDB_TEST_CORES", "1"))
-MEMORY = f"{64 + 128 * CORES}MiB"
 CAPACITY = "512MiB"
 VOTERS_MAX = 5
 PR_SET_PDEATHSIG = 1
@@ -77,6 +76,7 @@ class Node:
     def __init__(self, directory: pathlib.Path, address: str, ports: dict, flags, space: str | None = None, capacity: str = CAPACITY):
         self.directory, self.address, self.ports, self.flags, self.space = directory, address, ports, list(flags), space
         self.capacity, self.data_dir = capacity, directory / "data"
+        self.cores = CORES
         self.log_path = directory / "log"
         self.binary = servers.binary()
         self.process = None
@@ -100,8 +100,8 @@ class Node:
         command = [
             self.binary, "start", "--data-dir", str(self.data_dir), "--listen", self.address,
             *(word for name, port in self.ports.items() for word in (f"--{name}-port", str(port))),
-            "--http-port", "0", "--cores", str(CORES), "--pin", "off",
-            "--memory-limit", MEMORY, "--capacity", self.capacity, *self.flags, *flags,
+            "--http-port", "0", "--cores", str(self.cores), "--pin", "off",
+            "--memory-limit", f"{64 + 128 * self.cores}MiB", "--capacity", self.capacity, *self.flags, *flags,
         ]
         with open(self.log_path, "ab") as log:
             self.log_start = log.tell()

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Clusters of processes: kills, stops, maintenance, partitions, growth, unauthenticated peers, TLS, histories, both protocols; nodes on 127.x.y.z and in network namespaces.
+# Clusters of processes: kills, stops, maintenance, partitions, growth, unauthenticated peers, TLS, histories, all protocols; nodes on 127.x.y.z and in network namespaces.
+# Suite `cluster-clients` has the files below, suite `cluster` the others; by itself, without TARNDB_SUITE, this runs what its arguments say.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../../scripts/steps.sh"
@@ -9,4 +10,9 @@ export PYTHONDONTWRITEBYTECODE=1
 # Clients of both protocols are in the one, Cassandra's alone in the other.
 python="$cache/venv-aerospike-cql/bin/python"
 [[ -x $python ]] || python="$cache/venv-cassandra/bin/python"
+clients=(test_aerospike.py test_backup.py test_batches.py test_changes.py test_griddb.py test_java.py test_operations.py test_roles.py test_routing.py test_tls.py test_views.py)
+case ${TARNDB_SUITE:-} in
+  cluster-clients) set -- "${clients[@]}" "$@" ;;
+  cluster) set -- "${clients[@]/#/--ignore=}" "$@" ;;
+esac
 exec "$python" -m pytest "$@"

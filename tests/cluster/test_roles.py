@@ -1,5 +1,8 @@
 """Roles of a cluster: what one member is told all know, and none is without them."""
 
+import contextlib
+import random
+
 from cassandra import Unauthorized
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import Cluster as Driver, NoHostAvailable
@@ -7,9 +10,11 @@ from cassandra.cluster import Cluster as Driver, NoHostAvailable
 import pytest
 import server as servers
 
+from griddb_frames import GridClient, Refused
 from nodes import until
 
 FLAGS = servers.LOGIN_FLAGS
+GRIDDB_NOT_ALLOWED = 10_079
 
 
 def login(cluster, node, role, password):
@@ -35,7 +40,10 @@ def statement(cluster, node, text, credentials=("cassandra", "cassandra")):
 
 @pytest.fixture
 def guarded(start_cluster):
-    return start_cluster(3, flags=FLAGS)
+    port = random.randrange(10_000, 30_000)
+    cluster = start_cluster(3, flags=[*FLAGS, "--griddb-port", str(port)])
+    cluster.griddb_port = port
+    return cluster
 
 
 def check_permissions(guarded):
@@ -55,6 +63,59 @@ def check_permissions(guarded):
     statement(guarded, guarded.nodes[2], "GRANT SELECT ON KEYSPACE ks TO jo")
     for node in guarded.nodes:
         assert len(statement(guarded, node, "SELECT k FROM ks.t", jo)) == len(guarded.nodes)
+
+
+def check_masks(guarded):
+    """What `jo` sees of masked columns does not depend on which member has the row, nor on which one is asked."""
+    jo = ("jo", "two")
+    statement(guarded, guarded.nodes[0], "CREATE KEYSPACE one WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
+    statement(guarded, guarded.nodes[0], "CREATE TABLE one.t (k int PRIMARY KEY, v text MASKED WITH DEFAULT)")
+    for key in range(8):
+        statement(guarded, guarded.nodes[1], f"INSERT INTO one.t (k, v) VALUES ({key}, 'sensitive')")
+    for permission in ("SELECT", "MODIFY", "SELECT_MASKED"):
+        statement(guarded, guarded.nodes[2], f"GRANT {permission} ON one.t TO jo")
+    for seen in ("****", "sensitive"):
+        for node in guarded.nodes:
+            assert {tuple(row) for row in statement(guarded, node, "SELECT k, v FROM one.t", jo)} == {(key, seen) for key in range(8)}
+            for key in range(8):
+                assert [tuple(row) for row in statement(guarded, node, f"SELECT v FROM one.t WHERE k = {key}", jo)] == [(seen,)]
+                condition = f"UPDATE one.t SET v = 'x' WHERE k = {key} IF v = 'no'"
+                assert [tuple(row) for row in statement(guarded, node, condition, jo)] == [(False, seen)]
+                batch = f"BEGIN BATCH {condition}; APPLY BATCH"
+                assert [tuple(row) for row in statement(guarded, node, batch, jo)] == [(False, key, seen)]
+        statement(guarded, guarded.nodes[0], "GRANT UNMASK ON KEYSPACE one TO jo")
+
+
+def check_griddb(guarded):
+    """GridDB's clients log in at each member as the same `jo`, and a change acts on their open connections to all."""
+
+    def client(node, *credentials):
+        return contextlib.closing(GridClient(node.address, guarded.griddb_port, *credentials))
+
+    def refuses(attempt):
+        """Whether a statement is refused for want of a permission."""
+        try:
+            attempt()
+        except Refused as refusal:
+            assert refusal.args[0] == GRIDDB_NOT_ALLOWED, refusal
+            return True
+        return False
+
+    with pytest.raises(Refused, match="incorrect"):
+        GridClient(guarded.nodes[0].address, guarded.griddb_port, "jo", "one")
+    with client(guarded.nodes[0], "cassandra", "cassandra") as boss, contextlib.ExitStack() as stack:
+        container = boss.put_container()
+        boss.put(container, 1)
+        clients = [stack.enter_context(client(node, "jo", "two")) for node in guarded.nodes]
+        assert all(refuses(lambda jo=jo: jo.has(container, 1)) and refuses(lambda jo=jo: jo.put(container, 2)) for jo in clients)
+        statement(guarded, guarded.nodes[1], "GRANT SELECT ON public.t TO jo")
+        assert all(jo.has(container, 1) and refuses(lambda jo=jo: jo.put(container, 2)) for jo in clients)
+        statement(guarded, guarded.nodes[2], "GRANT MODIFY ON public.t TO jo")
+        for key, jo in enumerate(clients, 2):
+            jo.put(container, key)
+        statement(guarded, guarded.nodes[0], "REVOKE SELECT, MODIFY ON public.t FROM jo")
+        assert all(refuses(lambda jo=jo: jo.has(container, 1)) and refuses(lambda jo=jo: jo.put(container, 1)) for jo in clients)
+        assert all(boss.has(container, key) for key in range(1, 2 + len(clients)))
 
 
 def test_members_that_start_together_make_one_superuser(start_cluster):
@@ -89,5 +150,7 @@ def test_a_role_is_known_everywhere_and_outlives_members(guarded):
     assert login(guarded, fourth, "jo", "two") and not login(guarded, fourth, "nobody", "cassandra")
     assert [row.role for row in statement(guarded, fourth, "LIST ROLES")] == ["cassandra", "jo"]
     check_permissions(guarded)
+    check_masks(guarded)
+    check_griddb(guarded)
     statement(guarded, fourth, "DROP ROLE jo")
     assert not any(login(guarded, node, "jo", "two") for node in guarded.nodes)

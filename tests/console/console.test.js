@@ -101,6 +101,16 @@ test("the query box reads, and refuses what writes", async () => {
   await page.close();
 });
 
+test("load shows which partitions are asked for most", async () => {
+  for (let number = 0; number < 4000; number += 1) await client.execute("SELECT note FROM app.orders WHERE id = ?", [77], { prepare: true });
+  const page = await browser.open(`${open}/#/load`);
+  await shows(page, "#hot td", "app.orders");
+  assert.strictEqual(await text(page, "#hot td:nth-child(2)"), "77");
+  await shows(page, "#slow", "");
+  isClean(page, open);
+  await page.close();
+});
+
 test("without a login there is a page and nothing of the node", async () => {
   const page = await browser.open(`${locked}/`);
   await page.waitForSelector("#login[open]", WAIT);

@@ -4,9 +4,9 @@
 The state of a server is a directory: its data, its log, and `state.json` with the process id and the ports. All commands
 are given that directory, so that a suite in any language can ask for a restart by running a command:
 
-    server.py start   DIR [login]     start on free ports with empty data, TLS for who wants it; prints host:port of CQL. With `login` clients have to log in
+    server.py start   DIR [login|tls] start on free ports with empty data, TLS for who wants it; prints host:port of CQL. With `login` clients have to log in, with `tls` to speak that
     server.py restart DIR kill|term   end the process (SIGKILL or SIGTERM) and start it again on the same data and ports
-    server.py address DIR NAME        print host:port of another listener, named as in the ready line: `aerospike`, `griddb`
+    server.py address DIR NAME        print host:port of another listener, named as in the ready line: `aerospike`, `griddb`, `griddb-sql`
     server.py stop    DIR             end the process and delete its data; the log stays when the process died by itself
 
 Invariants: only the process that this directory names is ever signalled; a start returns once the server has printed its
@@ -29,7 +29,10 @@ import certificates
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Flags of the ports that suites use, and their names in the ready line.
-PORTS = {"--cql-port": "cql", "--cql-shard-aware-port": "shard-aware", "--aerospike-port": "aerospike", "--griddb-port": "griddb"}
+PORTS = {
+    "--cql-port": "cql", "--cql-shard-aware-port": "shard-aware", "--aerospike-port": "aerospike", "--griddb-port": "griddb",
+    "--griddb-sql-port": "griddb-sql",
+}
 START_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 60
 
@@ -60,8 +63,6 @@ class Server:
         # Absolute: the server runs in this directory, and a restart may be asked for from anywhere.
         self.directory = pathlib.Path(directory).resolve()
         self.flags = flags
-        # GridDB's clients cannot log in: a server that asks for that refuses their port.
-        self.ports = {flag: name for flag, name in PORTS.items() if name != "griddb" or "--authentication" not in flags}
         self.memory = memory or os.environ.get("TARNDB_TEST_MEMORY", "512M")
         self.state_path = self.directory / "state.json"
         self.log_path = self.directory / "server.log"
@@ -73,7 +74,7 @@ class Server:
     def start(self) -> str:
         """Starts a server on free ports with an empty data directory and returns CQL's host:port."""
         self.directory.mkdir(parents=True, exist_ok=True)
-        return self._launch(*(free_port() for _ in self.ports))
+        return self._launch(*(free_port() for _ in PORTS))
 
     def restart(self, how: str, between=None) -> str:
         """Ends the server with SIGKILL (`kill`) or SIGTERM (`term`) and starts it on the same data and ports; calls `between` in between."""
@@ -82,7 +83,7 @@ class Server:
         if between is not None:
             between()
         # A listener that is switched off has no port.
-        return self._launch(*(int(state.get(name, ":0").rsplit(":", 1)[1]) for name in self.ports.values()))
+        return self._launch(*(int(state.get(name, ":0").rsplit(":", 1)[1]) for name in PORTS.values()))
 
     def stop(self):
         """Ends the server and deletes its directory. Raises if the process had already died by itself."""
@@ -103,7 +104,7 @@ class Server:
             binary(), "start",
             "--data-dir", str(self.directory / "data"),
             "--listen", "127.0.0.1",
-            *(word for flag, port in zip(self.ports, ports, strict=True) for word in (flag, str(port))),
+            *(word for flag, port in zip(PORTS, ports, strict=True) if self._has(flag) for word in (flag, str(port))),
             "--http-port", "0",
             "--cores", os.environ.get("TARNDB_TEST_CORES", "2"),
             "--memory-limit", self.memory,
@@ -117,6 +118,10 @@ class Server:
         ready = self._wait_ready(process, log_start)
         self.state_path.write_text(json.dumps({**ready, "pid": process.pid}))
         return ready["cql"]
+
+    def _has(self, flag: str) -> bool:
+        """Whether the server has this port: SQL's is not there where clients have to speak TLS."""
+        return flag != "--griddb-sql-port" or "--tls-certificate" not in self.flags or "optional" in self.flags
 
     def _wait_ready(self, process, log_start: int) -> dict:
         deadline = time.monotonic() + START_SECONDS_MAX
@@ -149,14 +154,14 @@ class Server:
 LOGIN_FLAGS = ["--authentication", "password", "--superuser-password-file", str(pathlib.Path(__file__).resolve().parent / "superuser-password")]
 
 
-def offered_tls(directory) -> list[str]:
-    """Flags by which a suite's clients may speak TLS, on the same ports; `certificates/ca.pem` in the directory is what they trust."""
+def offered_tls(directory, how: str = "optional") -> list[str]:
+    """Flags by which a suite's clients may speak TLS, or have to, on the same ports; `certificates/ca.pem` in the directory is what they trust."""
     place = pathlib.Path(directory).resolve() / "certificates"
     if certificates.why_not():
         return []
     if not place.exists():
-        return [*certificates.Authority(place).server_flags(), "--tls", "optional"]
-    return ["--tls-certificate", str(place / "server.pem"), "--tls-key", str(place / "server.key"), "--tls", "optional"]
+        return [*certificates.Authority(place).server_flags(), "--tls", how]
+    return ["--tls-certificate", str(place / "server.pem"), "--tls-key", str(place / "server.key"), "--tls", how]
 
 
 def alive(pid: int) -> bool:
@@ -173,7 +178,9 @@ def main(arguments) -> int:
         case ["start", directory]:
             print(Server(directory, offered_tls(directory)).start())
         case ["start", directory, "login"]:
-            print(Server(directory, LOGIN_FLAGS).start())
+            print(Server(directory, [*LOGIN_FLAGS, "--aerospike-namespaces", "test"]).start())
+        case ["start", directory, "tls"]:
+            print(Server(directory, offered_tls(directory, "required")).start())
         case ["restart", directory, ("kill" | "term") as how]:
             print(Server(directory, offered_tls(directory)).restart(how))
         case ["address", directory, name]:

@@ -8,6 +8,7 @@ import contextlib
 import ctypes
 import dataclasses
 import functools
+import mmap
 import os
 import pathlib
 import select
@@ -22,6 +23,7 @@ from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.policies import ConstantReconnectionPolicy, FallthroughRetryPolicy
 from cassandra.protocol import ErrorMessage
 
+import faults
 import server as servers
 
 START_SECONDS_MAX = 60
@@ -112,8 +114,11 @@ class Node:
 TABLES = ("faults.a", "faults.b")
 # What is written in each of two lives of a node: rows of which table, from which key to which.
 FIRST, SECOND, LAST = ("faults.a", 0, 1200), ("faults.b", 0, 1500), ("faults.a", 1200, 1240)
-# Some segments of 8 MiB; in the second life more than the stable memory has images of.
-TEXTS = {FIRST: "x" * 10_000, SECOND: "x" * 24_000}
+GONE = ("faults.gone", 0, 10)
+# Some segments of 8 MiB; in the second life more than the stable memory has images of. A fault finds the last rows by their text.
+TEXTS = {FIRST: "x" * 10_000, SECOND: "x" * 24_000, GONE: "z" * 500, LAST: "y" * 500}
+# A flush falls between the last rows and a kill that rarely.
+MAKE_TRIES = 5
 
 
 def value(key: int) -> int:
@@ -123,13 +128,33 @@ def value(key: int) -> int:
 def write(session, rows):
     table, first, last = rows
     insert = session.prepare(f"INSERT INTO {table} (k, v, t) VALUES (?, ?, ?)")
-    text = TEXTS.get(rows, "y" * 500)
+    text = TEXTS[rows]
     for done, _ in execute_concurrent_with_args(session, insert, [(key, value(key), text) for key in range(first, last)], concurrency=64):
         assert done
 
 
 def make(directory: pathlib.Path, flags, how: signal.Signals) -> tuple[pathlib.Path, pathlib.Path]:
-    """A directory with rows whose node has ended in one of two ways, and the same as it was before, after an orderly end."""
+    """A directory with rows whose node has ended in one of two ways, and the same as it was before, after an orderly end.
+
+    After a kill the last rows are in the stable memory alone.
+    """
+    for _ in range(MAKE_TRIES):
+        made = make_once(directory, flags, how)
+        if how == signal.SIGTERM or not is_flushed(directory):
+            return made
+        for one in made:
+            delete(one)
+    raise AssertionError(f"the last rows were flushed before the kill, {MAKE_TRIES} times")
+
+
+def is_flushed(directory: pathlib.Path) -> bool:
+    device = directory / "device"
+    with open(device if device.exists() else directory / "data" / "shard-0.data", "rb") as file:
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return content.find(faults.LAST_TEXT) >= 0
+
+
+def make_once(directory: pathlib.Path, flags, how: signal.Signals) -> tuple[pathlib.Path, pathlib.Path]:
     node = Node(directory, flags)
     directory.mkdir(parents=True)
     assert node.start() is None
@@ -146,7 +171,7 @@ def make(directory: pathlib.Path, flags, how: signal.Signals) -> tuple[pathlib.P
         with node.session() as session:
             session.execute("CREATE TABLE faults.b (k int PRIMARY KEY, v int, t text)")
             session.execute("CREATE TABLE faults.gone (k int PRIMARY KEY, v int, t text)")
-            write(session, ("faults.gone", 0, 10))
+            write(session, GONE)
             session.execute("TRUNCATE faults.gone")
             write(session, SECOND)
             write(session, LAST)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fetches YCSB's core and the Java driver with Maven and compiles our binding.
+# Fetches YCSB's core and the clients of Cassandra and GridDB with Maven and compiles our bindings.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../../scripts/steps.sh"

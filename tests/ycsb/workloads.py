@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Loads YCSB's table and runs the core workloads A to F against TARNDB_TEST_CQL; a small number of operations each.
+"""Loads YCSB's table and runs the core workloads A to F over CQL and GridDB's protocol; a small number of operations each.
 
 With `dataintegrity` YCSB writes values that follow from key and field, and compares each value that it reads. A workload
 passes when YCSB counted exactly the operations asked for, all of them and all comparisons with the status OK.
@@ -27,15 +27,22 @@ WORKLOADS = {
 }
 
 
-def ycsb(cache: pathlib.Path, phase: str, properties: str) -> str:
+# By protocol: the binding, and where its server is.
+BINDINGS = {
+    "CQL": ("tarndb.CqlBinding", "cql", f"cql.endpoint={os.environ['TARNDB_TEST_CQL']}"),
+    # A foreign server of CQL has no other protocol.
+    "GridDB": ("tarndb.GridDbBinding", "griddb", f"griddb.member={os.environ.get('TARNDB_TEST_GRIDDB', '')}"),
+}
+
+
+def ycsb(cache: pathlib.Path, phase: str, binding: str, properties: str) -> str:
     """One run of YCSB's client; gives all that it printed."""
     common = (
         f"workload=site.ycsb.workloads.CoreWorkload recordcount={RECORDS} operationcount={OPERATIONS}"
         f" dataintegrity=true fieldlengthdistribution=constant fieldcount=10 fieldlength=100 insertorder=hashed"
-        f" cql.endpoint={os.environ['TARNDB_TEST_CQL']}"
     )
     command = ["java", "-Xmx512m", "-cp", f"{cache}/ycsb/classes:{cache}/ycsb/lib/*", "site.ycsb.Client", phase,
-               "-db", "tarndb.CqlBinding", "-threads", str(THREADS)]
+               "-db", binding, "-threads", str(THREADS)]
     for assignment in f"{common} {properties}".split():
         command += ["-p", assignment]
     finished = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
@@ -62,20 +69,29 @@ def judge(output: str, operations: int, verified: bool) -> str:
     return "; ".join(wrong)
 
 
-def main(cache: str) -> int:
+def run(cache: pathlib.Path, protocol: str) -> tuple[int, int]:
+    """Loads and runs all workloads; how many have passed and failed."""
     passed = failed = 0
-    runs = {"load": ("-load", "cql.create=true", RECORDS, False)}
+    binding, prefix, place = BINDINGS[protocol]
+    runs = {"load": ("-load", f"{prefix}.create=true", RECORDS, False)}
     runs |= {name: ("-t", properties, OPERATIONS, name != "E") for name, properties in WORKLOADS.items()}
     for name, (phase, properties, operations, verified) in runs.items():
-        output = ycsb(pathlib.Path(cache), phase, properties)
+        output = ycsb(cache, phase, binding, f"{place} {properties}")
         wrong = judge(output, operations, verified)
         runtime = re.search(r"^\[OVERALL\], RunTime\(ms\), (\d+)", output, re.MULTILINE)
-        print(f"workload {name}: {wrong or 'ok'}, {operations} operations in {runtime.group(1) if runtime else '?'} ms", flush=True)
+        print(f"{protocol} workload {name}: {wrong or 'ok'}, {operations} operations in {runtime.group(1) if runtime else '?'} ms", flush=True)
         if wrong:
             failed += 1
             print(output)
         else:
             passed += 1
+    return passed, failed
+
+
+def main(cache: str) -> int:
+    protocols = ["CQL"] if os.environ.get("TARNDB_TEST_PEER") else list(BINDINGS)
+    results = [run(pathlib.Path(cache), protocol) for protocol in protocols]
+    passed, failed = (sum(counts) for counts in zip(*results))
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 

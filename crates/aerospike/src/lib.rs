@@ -11,6 +11,7 @@ pub mod info;
 pub mod operate;
 mod record;
 mod result_code;
+pub mod security;
 pub mod session;
 pub mod value;
 pub mod wire;

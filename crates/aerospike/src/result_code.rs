@@ -88,6 +88,30 @@ codes! {
     INVALID_FIELD = 55;
     /// The security commands came in a wrong order.
     ILLEGAL_STATE = 56;
+    /// No such user, or a name that no user can have.
+    INVALID_USER = 60;
+    /// The user exists and was to be created.
+    USER_ALREADY_EXISTS = 61;
+    /// Not what a client makes of a password.
+    INVALID_PASSWORD = 62;
+    /// A password that is not allowed.
+    FORBIDDEN_PASSWORD = 64;
+    /// Another password.
+    INVALID_CREDENTIAL = 65;
+    /// The session is over: log in again.
+    EXPIRED_SESSION = 66;
+    /// No such role, or one that cannot be changed.
+    INVALID_ROLE = 70;
+    /// The role exists and was to be created.
+    ROLE_ALREADY_EXISTS = 71;
+    /// No such privilege, or on nothing that is there.
+    INVALID_PRIVILEGE = 72;
+    /// Not a list of addresses and networks.
+    INVALID_WHITELIST = 73;
+    /// Quotas are not served.
+    QUOTAS_NOT_ENABLED = 74;
+    /// Not a number of operations.
+    INVALID_QUOTA = 75;
     /// Not authenticated.
     NOT_AUTHENTICATED = 80;
     /// The role does not allow it.

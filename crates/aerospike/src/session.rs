@@ -4,7 +4,7 @@
 //! waits, and the connection is paused.
 
 use crate::info::{NodeView, Truncation, answer, write_value};
-use crate::wire::{self, HEADER_BYTES, Header, Kind, Message, Proto, WireError, decompress};
+use crate::wire::{HEADER_BYTES, Header, Kind, Message, Proto, WireError, decompress};
 use crate::{ResultCode, exec::Shape};
 use std::net::SocketAddr;
 
@@ -14,11 +14,20 @@ const REPLY_BYTES_FIRST: usize = 16 << 10;
 /// Messages that are longer than this end the connection; those up to here that are longer than is taken are skipped.
 const SKIPPED_BYTES_MAX: usize = 128 << 20;
 
-/// Of the commands about users, those by which a client says who it is: log in, and authenticate.
-const AUTHENTICATE: [u8; 2] = [0, 20];
+/// So many names are answered of a client that has to log in first.
+const INFO_NAMES_MAX: usize = 1_000;
+
+/// What is answered to information commands of a client that has to log in first.
+const NOT_AUTHENTICATED: &str = "ERROR:80:not authenticated";
 
 /// What the session cannot answer itself.
 pub trait Server {
+    /// Whether the client may ask for information: it has logged in, or nobody has to.
+    fn is_let_in(&self) -> bool;
+
+    /// A command about users. Appends the whole reply, unless that comes later.
+    fn security(&mut self, body: &[u8], out: &mut Vec<u8>) -> Progress;
+
     /// What information commands tell of.
     fn view(&self) -> NodeView<'_>;
 
@@ -178,12 +187,7 @@ impl Session {
                     }
                 }
                 Kind::Info => self.info(body, out, server),
-                Kind::Security => {
-                    let says_who = body.get(2).is_some_and(|command| AUTHENTICATE.contains(command));
-                    // Without users everybody may come in, with a password or without.
-                    let code = if says_who { ResultCode::SECURITY_NOT_ENABLED } else { ResultCode::SECURITY_NOT_SUPPORTED };
-                    wire::write_security_refusal(out, code);
-                }
+                Kind::Security => self.in_flight = server.security(body, out) == Progress::Waiting,
             }
         }
     }
@@ -197,6 +201,15 @@ impl Session {
 
     fn info(&mut self, body: &[u8], out: &mut Vec<u8>, server: &mut impl Server) {
         let names = String::from_utf8_lossy(body);
+        if !server.is_let_in() {
+            let proto = Proto::begin(out, Kind::Info);
+            names
+                .split('\n')
+                .filter(|name| !name.is_empty())
+                .take(INFO_NAMES_MAX)
+                .for_each(|name| write_value(out, name, NOT_AUTHENTICATED));
+            return proto.end(out);
+        }
         let mut value = Vec::new();
         let proto = match Truncation::of_request(&names) {
             None => {

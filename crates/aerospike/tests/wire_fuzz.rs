@@ -5,6 +5,7 @@ mod fuzzer;
 
 use aerospike::exec::{Namespace, Options, Work, start};
 use aerospike::info::{NodeView, Truncation};
+use aerospike::security::{self, Command};
 use aerospike::session::{Progress, Server, Session};
 use aerospike::wire::*;
 use fuzzer::{fuzz, is_full_run};
@@ -88,6 +89,15 @@ impl Node {
 }
 
 impl Server for Node {
+    fn is_let_in(&self) -> bool {
+        true
+    }
+
+    fn security(&mut self, body: &[u8], out: &mut Vec<u8>) -> Progress {
+        security::write_result(out, Command::decode(body).err().unwrap_or(aerospike::ResultCode::OK));
+        Progress::Replied
+    }
+
     fn view(&self) -> NodeView<'_> {
         NodeView {
             node_name: "A1",

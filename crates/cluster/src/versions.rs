@@ -19,6 +19,9 @@
 //! | 11 | the schema may have functions and aggregates of users |
 //! | 12 | roles may have identities of certificates |
 //! | 13 | a member tells others where one is that has moved (frame 37) |
+//! | 14 | roles may have what clients of Aerospike and GridDB log in by, and whitelists |
+//! | 15 | columns may have masks, and forwarded CQL requests say whether who has sent them sees masks in place of values; the schema may have CDC logs |
+//! | 16 | roles may have limits |
 
 use std::fmt;
 
@@ -31,7 +34,7 @@ pub struct Versions {
 
 impl Versions {
     /// What this program knows.
-    pub const KNOWN: Self = Self::new(4, 13);
+    pub const KNOWN: Self = Self::new(4, 16);
 
     /// From `oldest` to `latest`.
     ///

@@ -7,7 +7,7 @@ use crate::reply::ResultColumn;
 use crate::roles::Roles;
 use crate::system::row::{boolean, pairs, text};
 use model::{DataType, Frozen, Permission, Permissions, Resource, Schema};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// A result that is no table's.
@@ -79,18 +79,26 @@ fn columns(named: &[(&str, DataType)]) -> Vec<ResultColumn> {
 const DATACENTERS: &str = "ALL";
 
 fn listing(roles: Roles<'_>, names: BTreeSet<&str>) -> Listing {
-    let options = DataType::Map(Arc::new(DataType::Text), Arc::new(DataType::Text), Frozen::No);
+    let map = DataType::Map(Arc::new(DataType::Text), Arc::new(DataType::Text), Frozen::No);
     let named = [
         ("role", DataType::Text),
         ("super", DataType::Boolean),
         ("login", DataType::Boolean),
-        ("options", options),
+        ("options", map),
         ("datacenters", DataType::Text),
     ];
-    let no_options = || pairs(std::iter::empty());
+    let options = |name: &str| {
+        let limits: BTreeMap<&str, String> = roles
+            .get(name)
+            .into_iter()
+            .flat_map(|role| role.limits.iter())
+            .map(|(limit, value)| (limit.name(), value.to_string()))
+            .collect();
+        pairs(limits.iter().map(|(name, value)| (*name, value.as_str())))
+    };
     let row = |name: &str| {
         let can_login = roles.with_login(name).is_some();
-        vec![text(name), boolean(roles.is_superuser(name)), boolean(can_login), no_options(), text(DATACENTERS)]
+        vec![text(name), boolean(roles.is_superuser(name)), boolean(can_login), options(name), text(DATACENTERS)]
     };
     Listing { table: "roles", columns: columns(&named), rows: names.into_iter().map(row).collect() }
 }

@@ -7,7 +7,7 @@
 use crate::CqlError;
 use crate::ddl::{DdlError, resolve_type};
 use crate::language::ast::{self, PermissionSet};
-use crate::plan::{Called, Modify, Prepared, Statement};
+use crate::plan::{Called, Masking, Modify, Prepared, Statement};
 use crate::roles::Roles;
 use crate::system::{is_system_keyspace, table as system_table};
 use base::TableId;
@@ -16,9 +16,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Everybody reads these: drivers do, before their first statement.
-const READABLE_KEYSPACES: &[&str] = &["system_schema", "system_virtual_schema", "system_traces"];
+const READABLE_KEYSPACES: &[&str] = &["system_schema", "system_virtual_schema"];
 /// As [`READABLE_KEYSPACES`], of `system`.
-const READABLE_TABLES: &[&str] = &["local", "peers", "peers_v2", "size_estimates", "table_estimates"];
+const READABLE_TABLES: &[&str] = &["cdc_streams", "cdc_timestamps", "local", "peers", "peers_v2", "size_estimates", "table_estimates"];
+/// As [`READABLE_KEYSPACES`], of `system_distributed`: libraries look there for the streams of the logs that they may read.
+const READABLE_DISTRIBUTED: &[&str] = &["cdc_generation_timestamps", "cdc_streams_descriptions_v2"];
 
 /// What a role may do by itself and by the roles that it has been granted, in one version of the schema.
 #[derive(Debug)]
@@ -60,7 +62,8 @@ impl Rights {
     }
 
     /// Whether the role may do everything.
-    pub(crate) fn are_all(&self) -> bool {
+    #[must_use]
+    pub fn are_all(&self) -> bool {
         self.is_superuser
     }
 
@@ -68,6 +71,14 @@ impl Rights {
     #[must_use]
     pub fn allow(&self, permission: Permission, resource: &Resource) -> bool {
         self.is_superuser || self.on(resource).contains(permission)
+    }
+
+    /// Whether the role has any permission on a keyspace, or on something in it.
+    #[must_use]
+    pub fn uses_keyspace(&self, name: &str) -> bool {
+        let is_in_it =
+            |resource: &Resource| resource.chain().any(|resource| matches!(resource, Resource::Keyspace(keyspace) if keyspace == name));
+        self.is_superuser || self.granted.keys().any(|resource| *resource == Resource::AllKeyspaces || is_in_it(resource))
     }
 
     /// Refuses what [`Rights::allow`] does not allow.
@@ -89,12 +100,33 @@ impl Rights {
         }
         prepared.called.iter().try_for_each(|called| self.check_call(called))?;
         match &prepared.statement {
-            Statement::Select(plan) => self.check_table(Permission::Select, &plan.table),
-            Statement::Modify(plan) => self.check_modify(plan),
-            Statement::Batch(batch) => batch.statements.iter().try_for_each(|plan| self.check_modify(plan)),
-            Statement::Truncate(table) => self.check_table(Permission::Modify, table),
-            Statement::Use(_) | Statement::Schema(_) | Statement::Describe(_) => Ok(()),
+            Statement::Select(plan) => self.check_table(Permission::Select, &plan.table)?,
+            Statement::Modify(plan) => self.check_modify(plan)?,
+            Statement::Batch(batch) => batch.statements.iter().try_for_each(|plan| self.check_modify(plan))?,
+            Statement::Truncate(table) => self.check_table(Permission::Modify, table)?,
+            Statement::Use(_) | Statement::Schema(_) | Statement::Describe(_) => {}
         }
+        prepared.masking.as_deref().map_or(Ok(()), |masking| self.check_masks(masking))
+    }
+
+    /// Whether the role sees the masked columns of a statement's tables as they are.
+    #[must_use]
+    pub fn unmask(&self, prepared: &Prepared) -> bool {
+        let mut masked = prepared.tables().filter(|table| table.has_masks());
+        self.is_superuser || masked.all(|table| self.of_table(table).contains(Permission::Unmask))
+    }
+
+    /// What is compared with a masked column can be tried until it is found.
+    #[cold]
+    fn check_masks(&self, masking: &Masking) -> Result<(), CqlError> {
+        const EITHER: Permissions = Permissions::of(&[Permission::Unmask, Permission::SelectMasked]);
+        let refused = masking.queried.iter().find(|queried| self.of_table(&queried.table).and(EITHER).is_empty());
+        let Some(queried) = refused else { return Ok(()) };
+        let (role, Table { keyspace, name, .. }) = (&self.role, &*queried.table);
+        let columns = queried.columns.join(", ");
+        Err(CqlError::Unauthorized(format!(
+            "User {role} has no UNMASK nor SELECT_MASKED permission on table {keyspace}.{name}, cannot query masked columns [{columns}]"
+        )))
     }
 
     fn check_call(&self, called: &Called) -> Result<(), CqlError> {
@@ -112,24 +144,36 @@ impl Rights {
     }
 
     fn check_table(&self, permission: Permission, table: &Table) -> Result<(), CqlError> {
-        let permissions = match self.tables.binary_search_by_key(&table.id, |(id, _)| *id) {
-            Ok(at) => self.tables[at].1,
-            Err(_) => self.on_table(table),
-        };
-        if permissions.contains(permission) {
+        if self.of_table(table).contains(permission) {
             return Ok(());
         }
         Ok(self.check(permission, &Resource::table(&table.keyspace, secured(table)))?)
     }
 
+    /// What the role, unless it is a superuser, has on a table and all above it.
+    #[inline]
+    #[must_use]
+    pub fn of_table(&self, table: &Table) -> Permissions {
+        match self.tables.binary_search_by_key(&table.id, |(id, _)| *id) {
+            Ok(at) => self.tables[at].1,
+            Err(_) => self.on_table(table),
+        }
+    }
+
     fn on_table(&self, table: &Table) -> Permissions {
         let (keyspace, name) = (table.keyspace.as_str(), secured(table));
-        let is_readable = READABLE_KEYSPACES.contains(&keyspace) || keyspace == "system" && READABLE_TABLES.contains(&name);
+        let is_readable = match keyspace {
+            "system" => READABLE_TABLES.contains(&name),
+            "system_distributed" => READABLE_DISTRIBUTED.contains(&name),
+            other => READABLE_KEYSPACES.contains(&other),
+        };
         let readable = if is_readable { Permissions::of(&[Permission::Select]) } else { Permissions::default() };
         self.on(&Resource::table(keyspace, name)).or(readable)
     }
 
-    fn on(&self, resource: &Resource) -> Permissions {
+    /// What the role, unless it is a superuser, has on a resource and all above it.
+    #[must_use]
+    pub fn on(&self, resource: &Resource) -> Permissions {
         resource.chain().filter_map(|resource| self.granted.get(&resource)).fold(Permissions::default(), |all, some| all.or(*some))
     }
 }

@@ -7,9 +7,11 @@
 //! others; somebody can log in who is a superuser.
 
 use crate::ddl::{DdlError, PASSWORD_BYTES_MAX, content_version};
-use crate::language::ast::{RoleOption, Statement};
-use model::{Role, Schema};
+use crate::language::ast::{PasswordHashes, RoleOption, Statement};
+use crate::whitelist;
+use model::{Role, RoleLimits, Schema};
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::sync::{Arc, LazyLock};
 
 /// The class by which drivers choose how to log in.
@@ -26,6 +28,26 @@ pub const HASH_COST: u32 = 10;
 const HASH_COSTS: std::ops::RangeInclusive<u32> = 4..=14;
 /// `$2b$10$`, 22 characters of salt, 31 of the hash.
 const HASH_BYTES: usize = 60;
+
+/// What a client proves that it knows a password by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Proof {
+    /// The password.
+    Password,
+    /// What Aerospike's clients make of it before they send it.
+    AerospikeHash,
+    /// What GridDB's do.
+    GridDbDigest,
+}
+
+/// What a proof is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verifier<'a> {
+    /// A hash of bcrypt's.
+    pub hash: &'a str,
+    /// What it is the hash of. A password can be made into the other kinds of proof, not the other way round.
+    pub of: Proof,
+}
 
 /// The roles of a schema.
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +84,10 @@ impl<'a> Roles<'a> {
     /// Whether a password that fits this hash is that of a role that may log in.
     #[must_use]
     pub fn logs_in(self, name: &str, hash: &str) -> bool {
-        self.with_login(name).is_some_and(|role| role.password_hash.as_deref() == Some(hash))
+        let has = |role: &Arc<Role>| {
+            [&role.password_hash, &role.aerospike_hash, &role.griddb_hash].iter().any(|own| own.as_deref() == Some(hash))
+        };
+        self.with_login(name).is_some_and(has)
     }
 
     /// As whom a client is served whose certificate has this identity.
@@ -71,15 +96,43 @@ impl<'a> Roles<'a> {
         self.0.iter().find(|(_, role)| role.identities.contains(identity)).map(|(name, _)| name.as_str())
     }
 
-    /// The hash to compare the password of a role with. Who cannot log in has one too, so that the time tells nobody who is there, where hashes are of [`HASH_COST`]; see
-    /// [`Roles::logs_in`].
+    /// What to compare a proof of a role's password with. Who cannot log in has one too, so that the time tells nobody who is there, where hashes are of
+    /// [`HASH_COST`]; see [`Roles::logs_in`].
     #[must_use]
-    pub fn hash_of(self, name: &str) -> &'a str {
-        self.with_login(name).and_then(|role| role.password_hash.as_deref()).unwrap_or(NOBODYS_HASH)
+    pub fn verifier(self, name: &str, proof: Proof) -> Verifier<'a> {
+        let role = self.with_login(name);
+        // That of the password itself takes the least time.
+        let hashes = role.into_iter().flat_map(|role| {
+            let hashes = [
+                (&role.password_hash, Proof::Password),
+                (&role.griddb_hash, Proof::GridDbDigest),
+                (&role.aerospike_hash, Proof::AerospikeHash),
+            ];
+            hashes.into_iter().filter_map(|(hash, of)| Some(Verifier { hash: hash.as_deref()?, of }))
+        });
+        let mut usable = hashes.filter(|verifier| proof == Proof::Password || proof == verifier.of);
+        usable.next().unwrap_or(Verifier { hash: NOBODYS_HASH, of: proof })
+    }
+
+    /// Whether a role may log in from an address: where it, or a role that it has been granted, has a whitelist, one of these has to have the address.
+    #[must_use]
+    pub fn admits(self, name: &str, address: IpAddr) -> bool {
+        let granted = self.granted(name, true);
+        let mut networks = granted.iter().filter_map(|name| self.get(name)).flat_map(|role| &role.whitelist).peekable();
+        networks.peek().is_none() || networks.any(|network| whitelist::contains(network, address))
+    }
+
+    /// The limits of who has logged in as a role: the smallest of its own and those of roles that it has been granted.
+    #[must_use]
+    pub fn limits(self, name: &str) -> RoleLimits {
+        let mut limits = RoleLimits::default();
+        self.granted(name, true).into_iter().filter_map(|name| self.get(name)).for_each(|role| limits.tighten(&role.limits));
+        limits
     }
 
     /// The role itself, and those that it has been granted: directly, or also by way of others.
-    pub(crate) fn granted(self, name: &str, by_way_of_others: bool) -> BTreeSet<&'a str> {
+    #[must_use]
+    pub fn granted(self, name: &str, by_way_of_others: bool) -> BTreeSet<&'a str> {
         let mut all: BTreeSet<&str> = self.0.get_key_value(name).map(|(name, _)| name.as_str()).into_iter().collect();
         let mut next: Vec<&str> = all.iter().copied().collect();
         while let Some(role) = next.pop().and_then(|name| self.get(name)) {
@@ -130,15 +183,28 @@ pub fn with_first_superuser(schema: &Schema, hash: &str) -> Option<Schema> {
     Some(schema)
 }
 
-/// Puts the hash of a statement's password in its place.
-pub fn set_hash(statement: &mut Statement, hash: &str) {
+/// The schema as it is written where some member of the cluster does not know what clients of Aerospike and GridDB log in by.
+#[must_use]
+pub fn without_digest_logins(schema: &Schema) -> Schema {
+    let mut schema = schema.clone();
+    for role in schema.roles.values_mut() {
+        let role = Arc::make_mut(role);
+        (role.aerospike_hash, role.griddb_hash) = (None, None);
+        role.whitelist.clear();
+    }
+    schema.version = content_version(&schema);
+    schema
+}
+
+/// Puts the hashes of a statement's password in its place.
+pub fn set_hash(statement: &mut Statement, hashes: &PasswordHashes) {
     let options = match statement {
         Statement::CreateRole(create) => &mut create.options,
         Statement::AlterRole(alter) => &mut alter.options,
         _ => return,
     };
     for option in options.iter_mut().filter(|option| matches!(option, RoleOption::Password(_))) {
-        *option = RoleOption::HashedPassword(hash.into());
+        *option = RoleOption::PasswordHashes(hashes.clone());
     }
 }
 

@@ -12,7 +12,7 @@ use crate::permissions::Rights;
 use crate::reply;
 use crate::wire::{
     Compression, CompressionWorkspace, Direction, Event, EventKind, Frame, FrameDecoder, FrameEncoder, Opcode, ProtocolVersion, Request,
-    StreamId, StringList, StringMap, TABLETS_ROUTING, WireError, write_auth_token, write_authenticate, write_supported,
+    StreamId, StringList, StringMap, TABLETS_ROUTING, Tracing, WireError, write_auth_token, write_authenticate, write_supported,
     write_unsupported_version,
 };
 use std::net::SocketAddr;
@@ -49,6 +49,11 @@ pub trait Server {
 
     /// A statement (QUERY, PREPARE, EXECUTE or BATCH). Appends the plain reply frame to `out`, or nothing when the reply comes later.
     fn statement(&mut self, client: &mut Client, stream: StreamId, request: Request<'_>, out: &mut Vec<u8>);
+
+    /// As [`Server::statement`], of a client that asks for a trace. The default keeps none, and announces none.
+    fn traced_statement(&mut self, client: &mut Client, stream: StreamId, request: Request<'_>, out: &mut Vec<u8>) {
+        self.statement(client, stream, request, out);
+    }
 }
 
 /// What is longer is nobody's name and password; it is not kept while others are being checked.
@@ -107,6 +112,8 @@ pub struct Client {
     pub rights: Option<Arc<Rights>>,
     /// The keyspace that USE chose.
     pub keyspace: Option<String>,
+    /// Whether it sees masks in place of masked columns, of a request that another member has sent on: only that one knows for whom.
+    pub is_masked: bool,
     /// Where the client is.
     pub address: SocketAddr,
     /// Whether it wants to hear where partitions are: [`TABLETS_ROUTING`].
@@ -136,6 +143,7 @@ impl Client {
             role: None,
             rights: None,
             keyspace,
+            is_masked: false,
             address,
             wants_tablets: false,
             is_encrypted: false,
@@ -510,11 +518,14 @@ fn unknown_request(frame: &Frame<'_>, client: &mut Client, phase: &mut Phase, se
 fn ready_request(frame: &Frame<'_>, client: &mut Client, registered: &mut [bool; 3], server: &mut impl Server, out: &mut Vec<u8>) {
     let (version, stream) = (frame.header.version, frame.header.stream);
     match Request::decode(frame) {
-        Ok((_, request @ (Request::Execute(_) | Request::Query(_) | Request::Batch(_) | Request::Prepare(_)))) => {
+        Ok((envelope, request @ (Request::Execute(_) | Request::Query(_) | Request::Batch(_) | Request::Prepare(_)))) => {
             if let Some(connected) = &client.connected {
                 connected.count_request();
             }
-            server.statement(client, stream, request, out);
+            match envelope.tracing {
+                Tracing::Off => server.statement(client, stream, request, out),
+                Tracing::Requested => server.traced_statement(client, stream, request, out),
+            }
         }
         Ok((_, Request::Options)) => write_options(version, stream, server, out),
         Ok((_, Request::Register(kinds))) => match register(&kinds, registered) {

@@ -163,25 +163,6 @@ fn a_table_has_as_many_columns_as_there_are_ids() {
 }
 
 #[test]
-fn masks_are_refused_as_where_masking_is_disabled() {
-    let mut session = app();
-    session.all(&["CREATE TABLE t (k int PRIMARY KEY, v text)"]);
-    for text in [
-        "CREATE TABLE u (k int PRIMARY KEY, v text MASKED WITH DEFAULT)",
-        "ALTER TABLE t ALTER v MASKED WITH DEFAULT",
-        "ALTER TABLE t ALTER IF EXISTS nope MASKED WITH DEFAULT",
-    ] {
-        assert!(invalid(&mut session, text).starts_with("Cannot mask columns because dynamic data masking is not enabled."), "{text}");
-    }
-    session.all(&[
-        "ALTER TABLE t ALTER v DROP MASKED",
-        "ALTER TABLE t ALTER IF EXISTS nope DROP MASKED",
-        "ALTER TABLE t ADD w int MASKED WITH DEFAULT",
-    ]);
-    assert_eq!(invalid(&mut session, "ALTER TABLE t ALTER nope DROP MASKED"), "Column with name 'nope' doesn't exist on table 't'");
-}
-
-#[test]
 fn what_is_not_there_yet_says_so() {
     let mut session = app();
     session.all(&["CREATE TABLE t (k int PRIMARY KEY, v text)"]);

@@ -5,11 +5,15 @@
 mod schema_support;
 
 use cql::ddl::PASSWORD_BYTES_MAX;
+use cql::language::ast::PasswordHashes;
 use cql::listings;
 use cql::permissions::Rights;
-use cql::roles::{self, Roles};
+use cql::roles::{self, Proof, Roles, Verifier};
 use cql::{CqlError, language};
+use model::{Role, Schema};
 use schema_support::Session;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Of some password.
 const HASH: &str = "$2a$04$abcdefghijklmnopqrstuuBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBC";
@@ -56,17 +60,20 @@ fn listed(session: &Session, text: &str) -> Result<Vec<String>, CqlError> {
 fn there_is_a_first_superuser_whose_password_nobody_knows_beforehand() {
     let before = Session::new();
     let roles = Roles::of(&before.schema);
-    assert!(roles.is_superuser("cassandra") && !roles.logs_in("cassandra", roles.hash_of("cassandra")), "nobody logs in yet");
+    assert!(
+        roles.is_superuser("cassandra") && !roles.logs_in("cassandra", roles.verifier("cassandra", Proof::Password).hash),
+        "nobody logs in yet"
+    );
     let mut session = session("cassandra");
     let roles = Roles::of(&session.schema);
-    assert!(roles.is_superuser("cassandra") && roles.logs_in("cassandra", roles.hash_of("cassandra")));
+    assert!(roles.is_superuser("cassandra") && roles.logs_in("cassandra", roles.verifier("cassandra", Proof::Password).hash));
     session.all(&["CREATE ROLE jo WITH LOGIN = true"]);
     assert_eq!(session.schema.roles.keys().collect::<Vec<_>>(), ["cassandra", "jo"]);
     assert_eq!(listed(&session, "LIST ROLES").unwrap(), ["cassandra 1 1", "jo 0 1"]);
     assert_eq!(listed(&session, "LIST USERS").unwrap(), ["cassandra 1", "jo 0"]);
     let roles = Roles::of(&session.schema);
     for cannot in ["jo", "nobody"] {
-        assert!(!roles.logs_in(cannot, roles.hash_of(cannot)), "the default's password is nobody else's");
+        assert!(!roles.logs_in(cannot, roles.verifier(cannot, Proof::Password).hash), "the default's password is nobody else's");
     }
 }
 
@@ -169,7 +176,11 @@ fn what_cannot_be_is_refused() {
             "CREATE ROLE x WITH HASHED PASSWORD = '$2a$04$abcdefghijklmnopqrstuuBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB'",
             "Invalid hashed password value. Please use jBCrypt.",
         ),
-        ("CREATE ROLE x WITH OPTIONS = {'a': 'b'}", "org.apache.cassandra.auth.CassandraRoleManager doesn't support OPTIONS"),
+        ("CREATE ROLE x WITH OPTIONS = {'max_connection': 1}", "a role has no option \"max_connection\"; did you mean max_connections?"),
+        (
+            "CREATE ROLE x WITH OPTIONS = {'max_connections': 'b'}",
+            "The option max_connections of a role is a number up to 1000000000000, not \"b\"; 0 is no limit",
+        ),
         ("CREATE ROLE x WITH GENERATED PASSWORD", "GENERATED PASSWORD is not supported by TarnDB yet"),
         ("GRANT SELECT ON ALL KEYSPACES TO jo", "GRANT operation is not supported by AllowAllAuthorizer"),
         ("REVOKE SELECT ON ALL KEYSPACES FROM jo", "REVOKE operation is not supported by AllowAllAuthorizer"),
@@ -193,10 +204,36 @@ fn a_password_gives_way_to_its_hash() {
         assert!(session.run(text).is_err(), "it is never stored as it is");
         let mut statement = language::parse(text).unwrap().statement;
         assert_eq!(roles::password_of(&statement).unwrap(), Some("secret"));
-        roles::set_hash(&mut statement, HASH);
+        let hashes = PasswordHashes { password: Some(HASH.into()), ..PasswordHashes::default() };
+        roles::set_hash(&mut statement, &hashes);
         assert_eq!(roles::password_of(&statement).unwrap(), None);
         assert!(!format!("{statement:?}").contains("secret"));
         session.all(&["CREATE ROLE IF NOT EXISTS jo"]);
+    }
+}
+
+#[test]
+fn a_proof_is_compared_with_the_hash_that_it_fits() {
+    let all = [Proof::Password, Proof::AerospikeHash, Proof::GridDbDigest];
+    // Of each proof: what the hash that it is compared with is one of, if a password has these hashes.
+    for (hashes, expected) in [
+        ([true, true, true], [Some(0), Some(1), Some(2)]),
+        ([true, false, false], [Some(0), None, None]),
+        ([false, true, false], [Some(1), Some(1), None]),
+        ([false, false, true], [Some(2), None, Some(2)]),
+        ([false, false, false], [None; 3]),
+    ] {
+        let [password_hash, aerospike_hash, griddb_hash] = [0, 1, 2].map(|at| hashes[at].then(|| format!("hash {at}")));
+        let role = Role { can_login: true, password_hash, aerospike_hash, griddb_hash, ..Role::default() };
+        let schema = Schema { roles: BTreeMap::from([("jo".to_owned(), Arc::new(role))]), ..Schema::empty() };
+        let roles = Roles::of(&schema);
+        for (proof, expected) in all.into_iter().zip(expected) {
+            let Verifier { hash, of } = roles.verifier("jo", proof);
+            match expected {
+                Some(at) => assert_eq!((hash, of, roles.logs_in("jo", hash)), (&*format!("hash {at}"), all[at], true)),
+                None => assert!(!roles.logs_in("jo", hash), "{hash} is nobody's"),
+            }
+        }
     }
 }
 

@@ -6,7 +6,7 @@ mod schema_support;
 use base::Rng;
 use cql::describe::DescribeError;
 use cql::wire::marshal_class;
-use model::{ColumnId, Keyspace, Schema, Table};
+use model::{ColumnId, DROPPED_AT_OPTION, Keyspace, Schema, Table};
 use schema_support::Session;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,6 +17,8 @@ fn told(schema: &Schema) -> BTreeMap<String, Keyspace> {
         let mut table = Table::clone(table);
         (table.id.0, table.uuid, table.next_column) = (0, 0, ColumnId(0));
         table.dropped_columns.clear();
+        // Of columns that were dropped at no timestamp the description gives the time.
+        table.options.kept.remove(DROPPED_AT_OPTION);
         table.columns.iter_mut().for_each(|column| column.id = ColumnId(0));
         Arc::new(table)
     };

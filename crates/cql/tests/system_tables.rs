@@ -3,10 +3,10 @@
 
 mod schema_support;
 
-use cql::system::{self, NodeView, SystemRow, TableSize};
+use cql::system::{self, HotPartition, NodeView, RoleUsage, SystemRow, TableSize};
 use cql::wire::ProtocolVersion;
-use cql::{ConnectedClient, language, value};
-use model::{ColumnKind, Order, Schema, Table};
+use cql::{ConnectedClient, SlowRequest, language, value};
+use model::{ColumnKind, Limit, Order, RoleLimits, Schema, Table};
 use schema_support::{Session, view};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -47,8 +47,10 @@ fn tables_have_the_columns_and_types_of_cassandra() {
         expected.insert(line.to_owned());
     }
     let mut given = BTreeSet::new();
-    // ScyllaDB's own table is not Cassandra's.
-    for table in all_tables().iter().filter(|table| table.name != "scylla_keyspaces") {
+    // ScyllaDB's own tables are not Cassandra's, nor are ours.
+    let is_scyllas = |table: &&Arc<Table>| ["scylla_keyspaces", "scylla_tables"].contains(&&*table.name) || table.name.starts_with("cdc_");
+    let is_ours = |table: &&Arc<Table>| ["hot_partitions", "role_limits", "slow_queries"].contains(&&*table.name);
+    for table in all_tables().iter().filter(|table| !is_scyllas(table) && !is_ours(table)) {
         for (index, column) in table.columns.iter().enumerate() {
             let (kind, position) = match column.kind {
                 ColumnKind::PartitionKey => ("partition_key", index.to_string()),
@@ -83,7 +85,7 @@ fn table_ids_are_those_of_cassandra_and_apart_from_users() {
 
 #[test]
 fn tables_of_scylla_and_of_users_are_none_of_the_systems() {
-    for table in ["scylla_tables", "scylla_aggregates", "scylla_table_schema_history", "computed_columns"] {
+    for table in ["scylla_views", "scylla_aggregates", "scylla_table_schema_history", "computed_columns"] {
         assert_eq!(system::table("system_schema", table), None);
     }
     assert_eq!(system::table("app", "local"), None);
@@ -338,4 +340,53 @@ fn peers_are_the_other_members_of_the_cluster() {
     let (table, rows) = rows_of("peers");
     assert_eq!(rows.len(), 1, "a peer at this node's own address cannot be told from it");
     assert_eq!(rows[0].values[table.column("rpc_address").unwrap().0].as_deref(), Some(&[127, 0, 0, 2][..]));
+}
+
+#[test]
+fn what_a_node_is_asked_for_is_shown() {
+    let session = app();
+    let slow = SlowRequest {
+        core: 1,
+        number: 7,
+        started_us: 5_000,
+        duration_us: 900_000,
+        protocol: "cql",
+        kind: "read",
+        keyspace: Some("app".to_owned()),
+        table: Some("orders".to_owned()),
+        statement: Some("SELECT ?".to_owned()),
+        client: None,
+        role: None,
+        waited_for: "several partitions",
+    };
+    let hot = HotPartition {
+        keyspace: "app".to_owned(),
+        table: "orders".to_owned(),
+        core: 1,
+        token: -5,
+        key: "1, 2".to_owned(),
+        requests_per_second: 12.5,
+        share: 0.5,
+        samples: 3,
+    };
+    let mut limits = RoleLimits::default();
+    limits.set(Limit::Requests, 40);
+    let usage = RoleUsage { role: "jo".to_owned(), limits, connections: 2, refused_requests: 9, refused_connections: 0 };
+    let view = NodeView { slow_requests: &[slow], hot_partitions: &[hot], role_usages: &[usage], ..view(&session.schema) };
+    let shown = |name: &str, columns: &[&str]| {
+        let table = system::table("system_views", name).unwrap();
+        let mut all = Vec::new();
+        let literal = |row: &SystemRow, column: &str| {
+            let (position, column) = table.column(column).unwrap();
+            value::text::to_literal(&column.data_type, row.values[position].as_deref())
+        };
+        system::rows(&table, &view, &mut |row| all.push(columns.iter().map(|column| literal(&row, column)).collect::<Vec<_>>()));
+        all
+    };
+    let columns = ["core", "number", "duration_us", "statement", "client", "username", "waited_for"];
+    assert_eq!(shown("slow_queries", &columns), [["1", "7", "900000", "'SELECT ?'", "null", "null", "'several partitions'"]]);
+    let columns = ["table_name", "partition_token", "partition_key", "requests_per_second", "samples"];
+    assert_eq!(shown("hot_partitions", &columns), [["'orders'", "-5", "'1, 2'", "12.5", "3"]]);
+    let columns = ["role", "connections", "requests_per_second", "bytes_per_second", "refused_requests"];
+    assert_eq!(shown("role_limits", &columns), [["'jo'", "2", "40", "null", "9"]]);
 }

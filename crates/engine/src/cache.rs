@@ -92,7 +92,9 @@ impl Engine {
         let buffers = self.fetches.buffer_bytes() + self.flush.buffer_bytes() + self.loads.buffer_bytes();
         let background = self.cold.bytes() + self.checkpoints.buffer_bytes() + self.scrub.buffer_bytes() + self.paging.bytes();
         let recovery = self.recovery.as_ref().map_or(0, crate::recovery::Recovery::buffer_bytes);
-        self.index.bytes() + self.memory.pin_bytes() + self.pages.bytes() + self.prefixes.bytes() + buffers + background + recovery
+        let reads = self.memory.pin_bytes() + self.pages.bytes() + self.prefixes.bytes() + self.dead_runs.bytes();
+        let encryption = self.encryption.as_ref().map_or(0, |encryption| encryption.buffer_bytes());
+        self.index.bytes() + reads + buffers + background + recovery + encryption
     }
 
     /// How many frames there is memory for now.

@@ -1,5 +1,6 @@
 //! What a shard's engine is opened with.
 
+use crate::encryption::LogKey;
 use crate::error::OpenError;
 use crate::location::SegmentId;
 use base::{BLOCK_BYTES, SECTOR_BYTES, TableId};
@@ -57,6 +58,8 @@ pub struct Config {
     pub page_bytes_max: usize,
     /// Rows that are larger on average stay out of pages.
     pub page_row_bytes_max: usize,
+    /// The device and the stable memory have ciphertext only. Fixed when the store is created.
+    pub log_key: Option<LogKey>,
 }
 
 /// The bits of a table id that say which of a table's companions it is.
@@ -90,6 +93,7 @@ impl Config {
             page_rows_max: 128,
             page_bytes_max: 16 << 10,
             page_row_bytes_max: 512,
+            log_key: None,
         }
     }
 

@@ -90,6 +90,7 @@ impl Engine {
     }
 
     fn detach(&mut self, table: TableId, held: Option<TableId>) -> bool {
+        self.dead_runs.forget(table);
         let Some(table) = self.index.detach_table(table) else { return false };
         self.drops.queue.push_back(Drop { table, held, slot: 0, entries: Vec::new(), partition: None });
         true

@@ -8,8 +8,10 @@ use crate::cache::Cache;
 use crate::checkpoint::Checkpoints;
 use crate::cold::Cold;
 use crate::config::Config;
+use crate::dead_runs::DeadRuns;
 use crate::defrag::Defrag;
 use crate::drops::Drops;
+use crate::encryption::{DeviceCipher, EncryptedMemory};
 use crate::error::{NoSpace, OpenError, WriteError};
 use crate::expiry::Expiry;
 use crate::fetch::Fetches;
@@ -62,6 +64,7 @@ pub struct Engine {
     pub(crate) pages: Pages,
     pub(crate) paging: Paging,
     pub(crate) prefixes: Prefixes,
+    pub(crate) dead_runs: DeadRuns,
     pub(crate) recovery: Option<Recovery>,
     pub(crate) progress: RecoveryProgress,
     pub(crate) damage_reports: Vec<DamageReport>,
@@ -72,6 +75,7 @@ pub struct Engine {
     /// Buffers of a checkpoint that is being loaded.
     pub(crate) spare_chunks: Vec<AlignedBuffer>,
     pub(crate) outbox: Vec<(DiskTag, DiskRequest)>,
+    pub(crate) encryption: Option<Box<DeviceCipher>>,
     pub(crate) poisoned: Option<DiskError>,
     pub(crate) closing: bool,
     pub(crate) counters: Counters,
@@ -89,6 +93,10 @@ impl Engine {
     /// When the configuration contradicts itself. What only the device can tell is found later: see `recovery_error`.
     pub fn open(config: Config, stable: Box<dyn StableMemory>, tables: &BTreeMap<TableId, Sequence>, now: Now) -> Result<Self, OpenError> {
         config.check(stable.len())?;
+        let stable = match &config.log_key {
+            Some(key) => Box::new(EncryptedMemory::new(stable, key, config.store, config.shard, config.segment_bytes as usize)),
+            None => stable,
+        };
         let mut log = Log::new(config.store, now.wall_us, config.segment_bytes);
         let mut index = Index::new(Limits { leaf_rows: config.leaf_rows_max, overlay_rows: config.overlay_rows_max() });
         for (table, mark) in tables {
@@ -121,6 +129,7 @@ impl Engine {
             pages: Pages::new(config.memory_limit_bytes),
             paging: Paging::default(),
             prefixes: Prefixes::default(),
+            dead_runs: DeadRuns::default(),
             checkpoints: Checkpoints::default(),
             scrub: Scrub::default(),
             turns: Turns::default(),
@@ -133,6 +142,7 @@ impl Engine {
             recovered_sequence: Sequence(0),
             spare_chunks: Vec::new(),
             outbox: Vec::new(),
+            encryption: config.log_key.as_ref().map(|key| Box::new(DeviceCipher::new(key, &config))),
             poisoned: None,
             closing: false,
             counters: Counters::default(),
@@ -146,12 +156,19 @@ impl Engine {
 
     /// Takes the requests that the disk shall do now. Their tags are below 2^63.
     pub fn take_requests(&mut self) -> std::vec::Drain<'_, (DiskTag, DiskRequest)> {
+        if let Some(encryption) = &mut self.encryption {
+            encryption.requested(&mut self.outbox);
+        }
         self.outbox.drain(..)
     }
 
     /// A request was done. Tags that are not the engine's are ignored.
-    pub fn complete(&mut self, now: Now, completion: DiskCompletion) {
+    pub fn complete(&mut self, now: Now, mut completion: DiskCompletion) {
         let Some(purpose) = Purpose::of(completion.tag) else { return };
+        if let Some(encryption) = &mut self.encryption {
+            let ranges = if let Purpose::Fetch(place) = purpose { self.fetches.ranges(place) } else { None };
+            encryption.completed(&mut completion, ranges);
+        }
         match purpose {
             Purpose::FlushWrite | Purpose::FlushSync => self.flush_completed(now.monotonic_us, purpose, completion),
             Purpose::Extend => self.extended(completion.result),

@@ -325,6 +325,14 @@ pub enum OpenError {
         /// Its segment size.
         segment_bytes: u32,
     },
+    /// A segment is encrypted and the shard was opened without a key, or the other way round.
+    #[error("segment {} is {}: not as the node is set up", segment.0, if *encrypted { "encrypted" } else { "not encrypted" })]
+    Encryption {
+        /// Which segment.
+        segment: SegmentId,
+        /// What it is.
+        encrypted: bool,
+    },
     /// A segment has a format version that this program does not know.
     #[error("segment {} has format version {version}: use a newer program", segment.0)]
     Version {

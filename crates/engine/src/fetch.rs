@@ -16,6 +16,7 @@ use crate::tags::Purpose;
 use base::{AlignedBuffer, BLOCK_BYTES};
 use io::{DiskCompletion, DiskError, DiskRequest};
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 
 /// Reads in flight; more wait in a queue.
 const READS_IN_FLIGHT_MAX: usize = 256;
@@ -88,6 +89,13 @@ impl Fetches {
             pool: [const { Vec::new() }; POOLED_BLOCKS_MAX],
             buffer_bytes: 0,
         }
+    }
+
+    /// Where in the buffer of a read the records are that it is for.
+    pub(crate) fn ranges(&self, place: u64) -> Option<impl Iterator<Item = Range<usize>>> {
+        let read = self.places.get(place as usize)?.as_ref()?;
+        let range = move |at: &Location| at.offset() - read.start..at.offset() - read.start + at.padded();
+        Some(read.locations.iter().map(range))
     }
 
     /// Memory of read buffers, in flight and kept.

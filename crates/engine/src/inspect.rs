@@ -47,6 +47,8 @@ pub struct SegmentInfo {
     pub base_sequence: Sequence,
     /// Bytes in a segment.
     pub segment_bytes: u32,
+    /// What follows the header block is encrypted.
+    pub encrypted: bool,
     /// One of the two copies is neither valid nor zero.
     pub bad_copy: bool,
     salt: Salt,
@@ -142,6 +144,7 @@ impl SegmentHead {
             generation: header.generation,
             base_sequence: header.base_sequence,
             segment_bytes: header.segment_bytes,
+            encrypted: header.encrypted,
             bad_copy: block.len() >= BLOCK_BYTES && [0, COPY_OFFSET].into_iter().any(is_bad),
             salt: header.salt(),
         })

@@ -5,7 +5,7 @@
 //! `docs/internals/log-format.md` says what it writes.
 //!
 //! Files in the order in which a write passes through them: `batch`, `received`, `write`, `format`, `log`, `memory`, `index`, `segments`, `flush`,
-//! `witness`, `growth`; a read: `read`, `pages`, `scan`, `prefixes`, `prefix_filter`, `merge`, `tail`, `fetch`, `cache`, `resident`; in the background: `defrag`, `cold`, `expiry`, `purging`, `paging`, `drops`,
+//! `witness`, `growth`, `encryption`; a read: `read`, `pages`, `scan`, `prefixes`, `prefix_filter`, `dead_runs`, `dead_run_calls`, `merge`, `tail`, `fetch`, `cache`, `resident`; in the background: `defrag`, `cold`, `expiry`, `purging`, `paging`, `drops`,
 //! `checkpoint`, `scrub`; for who asks: `stats`, `sizes`; at start: `recovery`; offline: `inspect`.
 
 mod batch;
@@ -13,8 +13,11 @@ mod cache;
 mod checkpoint;
 mod cold;
 mod config;
+mod dead_run_calls;
+mod dead_runs;
 mod defrag;
 mod drops;
+mod encryption;
 mod engine;
 mod error;
 mod expiry;
@@ -57,6 +60,8 @@ mod tests;
 
 pub use batch::WriteBatch;
 pub use config::Config;
+pub use dead_runs::DeadRun;
+pub use encryption::{LogKey, SegmentCipher};
 pub use engine::Engine;
 pub use error::{Damage, DataLoss, Miss, NoSpace, OpenError, ReadError, ReceivedError, StableLoss, WriteError};
 pub use format::mark::{Mark, RunState};

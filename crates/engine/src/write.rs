@@ -135,6 +135,7 @@ impl Engine {
         self.mirror_open();
         self.index_group(start, bytes.len());
         self.prefixes.note(batch);
+        self.dead_runs.note(batch.rows().map(|row| (row.key, row.kind)));
         self.counters.rows_written += batch.len() as u64;
         self.counters.user_bytes += bytes.len() as u64;
         self.flush.due_at(now.monotonic_us.saturating_add(self.config.flush_interval_us / 2));
@@ -410,6 +411,7 @@ impl Engine {
         let entry = self.segments.get(segment);
         SegmentHeader {
             state,
+            encrypted: self.config.log_key.is_some(),
             store: self.config.store,
             shard: self.config.shard,
             segment: segment.0,

@@ -125,6 +125,14 @@ codes! {
     TQ_CONSTRAINT_INVALID_ARGUMENT_RANGE = 152_012;
     /// TQL that is not served.
     TQ_INTERNAL_NOT_IMPLEMENTED = 152_502;
+    /// A statement of SQL that cannot be read.
+    SQL_COMPILE_SYNTAX_ERROR = 240_001;
+    /// SQL that is not served.
+    SQL_COMPILE_UNSUPPORTED = 240_002;
+    /// A statement of SQL fails while it runs.
+    SQL_EXECUTION_FAILED = 241_001;
+    /// A statement of SQL was cancelled, or has taken too long.
+    SQL_CANCELLED = 241_002;
 }
 
 impl std::fmt::Debug for ErrorCode {

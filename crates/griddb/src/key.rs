@@ -37,6 +37,11 @@ fn finish(mut word: u64) -> u64 {
     word ^ (word >> 33)
 }
 
+/// The number of a row without a row key, by its encoded key.
+pub(crate) fn row_id(key: &[u8]) -> i64 {
+    key.get(1..).and_then(|bytes| bytes.first_chunk()).map_or(0, |bytes| i64::from_be_bytes(*bytes) ^ i64::MIN)
+}
+
 /// Appends a value of a row key, given as a cell has it.
 ///
 /// # Errors

@@ -1,6 +1,6 @@
 //! The GridDB protocol: bytes to statements to operations on containers, without I/O.
 //!
-//! [`session`] cuts a connection's bytes into statements, [`wire`] reads frames and writes replies, [`name`] and [`schema`] what is in them about containers, [`row`] the rows, [`tql`] queries; [`exec`] runs statements, [`transaction`] has what transactions of several of them need. A container is a table
+//! [`session`] cuts a connection's bytes into statements, [`wire`] reads frames and writes replies, [`name`] and [`schema`] what is in them about containers, [`row`] the rows, [`tql`] queries; [`exec`] runs statements, [`transaction`] has what transactions of several of them need; [`users`] reads those about users and databases. A container is a table
 //! with one partition, whose rows are ordered by their row key: [`container`], and `docs/decisions/0028-griddb-containers.md`, which says why.
 //! [`GridError`] is how everything here says no.
 
@@ -17,6 +17,7 @@ pub mod session;
 mod testing;
 pub mod tql;
 mod transaction;
+pub mod users;
 pub mod wire;
 
 pub use container::{Catalog, Container, ContainerChange, IndexRequest, PARTITION_COUNT, PUBLIC_DATABASE};

@@ -1,22 +1,23 @@
 //! One client connection: from received bytes to statements, one at a time and in order; from replies to bytes to send. No I/O.
 //!
 //! Here are the statements about the connection itself: CONNECT, which is a client's heartbeat as well and is answered at once, LOGIN, LOGOUT,
-//! DISCONNECT, and where partitions are. All others need a login and go to the [`Server`].
+//! DISCONNECT, and where partitions are. The first CONNECT is in plaintext, and agrees on whether TLS follows. All others need a login and go to the [`Server`], which also says whether a client may log in.
 
+mod login;
+
+pub use login::{Client, Login};
+
+use self::login::{AUTHENTICATION_MODE, LoginRequest, PendingLogin};
 use crate::transaction::{Followed, OpenTransaction, OpenTransactions};
-use crate::wire::{FrameHeader, Options, Reader, ReplyHeader, Statement, Status, put_i32, put_i64, statement};
-use crate::{ErrorCode, GridError, PARTITION_COUNT, PUBLIC_DATABASE};
+use crate::wire::{FrameHeader, Options, Reader, ReplyHeader, Statement, Status, put_i32, statement};
+use crate::{ErrorCode, GridError, PARTITION_COUNT};
 use std::net::{IpAddr, SocketAddr};
 
 /// The version that is spoken, and the oldest that is.
 const VERSION: i32 = 15;
 const VERSION_MIN: i32 = 14;
-/// The features that clients may use: those of 5.6.
-const FEATURES: i32 = 7;
 /// Partition = CRC-32 of the name, not its MD5.
 const HASH_MODE: u8 = 0;
-/// How long a transaction lasts, and may last.
-const TRANSACTION_TIMEOUT_S: u32 = 300;
 /// A frame that is longer ends the connection; one up to here that is longer than is taken is skipped.
 const SKIPPED_BYTES_MAX: usize = 128 << 20;
 /// Of a statement that is skipped, what its refusal needs.
@@ -29,8 +30,17 @@ pub trait Server {
     /// The cluster's name; a client that expects another one is refused.
     fn cluster_name(&self) -> &str;
 
-    /// Whether clients have to say who they are, which they cannot do yet.
-    fn requires_login(&self) -> bool;
+    /// What clients may speak by.
+    fn transports(&self) -> Transports;
+
+    /// Whether a client may log in. If the outcome comes later, [`Session::finish_login`] is told.
+    ///
+    /// # Errors
+    /// Why it may not.
+    fn log_in(&mut self, login: Login<'_>) -> Result<Progress, GridError>;
+
+    /// The client is nobody any more: it has logged out, or asks to be somebody else.
+    fn log_out(&mut self);
 
     /// The number of a database; none if there is no such.
     fn database(&self, name: &str) -> Option<i64>;
@@ -40,6 +50,15 @@ pub trait Server {
 
     /// A statement of a client that has logged in, and the frame's body. Appends the whole reply, unless that comes later.
     fn statement(&mut self, statement: &Statement<'_>, body: &[u8], client: &Client, out: &mut Vec<u8>) -> Progress;
+}
+
+/// By what bytes pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transports {
+    /// As they are.
+    pub plain: bool,
+    /// TLS.
+    pub tls: bool,
 }
 
 /// Whether a statement has been answered.
@@ -60,23 +79,17 @@ pub enum Verdict {
     /// There is more to serve, once the statement in flight is answered and the client has taken what there is to send: call again with no
     /// bytes then.
     Pause,
+    /// What was written is sent as it is; all that comes after it, from either side, is TLS.
+    StartTls,
     /// What was written must still be sent, then it ends.
     Close,
-}
-
-/// What a client has said as it logged in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Client {
-    /// The database that it wants.
-    pub database: Box<str>,
-    /// How long its transactions last.
-    pub transaction_timeout_s: u32,
 }
 
 /// A connection's state.
 #[derive(Debug)]
 pub struct Session {
     is_ipv6: bool,
+    is_encrypted: bool,
     body_bytes_max: usize,
     /// What has arrived and not been served.
     buffer: Vec<u8>,
@@ -85,6 +98,8 @@ pub struct Session {
     in_flight: bool,
     /// Once it has logged in.
     client: Option<Client>,
+    /// While the server decides whether it may.
+    pending: Option<PendingLogin>,
     transactions: OpenTransactions,
     /// How large replies that came later have been: decays towards those of late.
     reply_bytes: usize,
@@ -96,14 +111,21 @@ impl Session {
     pub fn new(peer: SocketAddr, body_bytes_max: u32) -> Self {
         Self {
             is_ipv6: matches!(peer.ip().to_canonical(), IpAddr::V6(_)),
+            is_encrypted: false,
             body_bytes_max: (body_bytes_max as usize).max(HEAD_BYTES),
             buffer: Vec::new(),
             skipped_bytes: 0,
             in_flight: false,
             client: None,
+            pending: None,
             transactions: OpenTransactions::default(),
             reply_bytes: REPLY_BYTES_FIRST,
         }
+    }
+
+    /// Its client speaks TLS.
+    pub fn set_encrypted(&mut self) {
+        self.is_encrypted = true;
     }
 
     /// Statements whose reply has not been given yet: one at most.
@@ -128,6 +150,12 @@ impl Session {
     #[must_use]
     pub fn takes_requests(&self, unsent_bytes: usize, unsent_bytes_max: usize) -> bool {
         !self.in_flight && unsent_bytes_max > 0 && (unsent_bytes == 0 || unsent_bytes < unsent_bytes_max)
+    }
+
+    /// Whether frames of the connection have addresses of IPv6.
+    #[must_use]
+    pub fn is_ipv6(&self) -> bool {
+        self.is_ipv6
     }
 
     /// The connection has ended: takes the transactions that have to be aborted.
@@ -164,6 +192,13 @@ impl Session {
         out.extend_from_slice(reply);
     }
 
+    /// What came of the log-in that was in flight: appends the whole reply to it, which is then to be given to [`Session::append_late_reply`]. Says whether the
+    /// client has logged in: it may have named a database that there is not.
+    pub fn finish_login(&mut self, outcome: Result<(), GridError>, reply: &mut Vec<u8>) -> bool {
+        self.client = self.pending.take().and_then(|pending| pending.finish(outcome, reply));
+        self.client.is_some()
+    }
+
     /// Serves whole frames; says how many bytes they had.
     fn serve(&mut self, received: &[u8], out: &mut Vec<u8>, out_bytes_max: usize, server: &mut impl Server) -> (usize, Verdict) {
         let mut served = 0;
@@ -194,6 +229,13 @@ impl Session {
             if statement.number() == statement::DISCONNECT {
                 return (served, Verdict::Close);
             }
+            if !self.is_encrypted
+                && let Some(verdict) = self.agree_on_transport(&statement, out, server.transports())
+            {
+                // What a client sends before it has the answer is neither statement nor TLS.
+                let is_early = verdict == Verdict::StartTls && served < received.len();
+                return (served, if is_early { Verdict::Close } else { verdict });
+            }
             let start = out.len();
             if let Err(error) = self.answer(&statement, body, out, server) {
                 out.truncate(start);
@@ -202,24 +244,48 @@ impl Session {
         }
     }
 
+    /// Answers a statement in plaintext after which the connection does not go on as it is.
+    fn agree_on_transport(&self, statement: &Statement<'_>, out: &mut Vec<u8>, offered: Transports) -> Option<Verdict> {
+        let is_connect = statement.number() == statement::CONNECT;
+        let starts_tls = is_connect && offered.tls && asks_for_tls(statement.arguments);
+        if offered.plain && !starts_tls {
+            return None;
+        }
+        let start = out.len();
+        let answered = if is_connect {
+            connect(statement.reply, &mut { statement.arguments }, offered, out)
+        } else {
+            Err(GridError::new(ErrorCode::TXN_AUTH_FAILED, "this server is to be spoken to by TLS: switch it on in the client"))
+        };
+        if let Err(error) = &answered {
+            out.truncate(start);
+            statement.reply.write_error(Status::StatementError, error, out);
+        }
+        Some(if starts_tls && answered.is_ok() { Verdict::StartTls } else { Verdict::Close })
+    }
+
     fn answer(&mut self, statement: &Statement<'_>, body: &[u8], out: &mut Vec<u8>, server: &mut impl Server) -> Result<(), GridError> {
         let mut arguments = statement.arguments;
         match statement.number() {
-            statement::CONNECT => connect(statement.reply, &mut arguments, out),
+            statement::CONNECT => connect(statement.reply, &mut arguments, server.transports(), out),
             statement::LOGIN => {
                 // Who fails to log in again is not logged in any more.
                 self.client = None;
-                let (client, number) = log_in(&mut arguments, server)?;
-                self.client = Some(client);
-                let reply = statement.reply.begin(Status::Success, out);
-                out.push(0);
-                put_i64(out, number);
-                put_i32(out, FEATURES);
-                reply.end(out);
+                server.log_out();
+                let request = LoginRequest::read(&mut arguments)?;
+                request.check_cluster(server.cluster_name())?;
+                let progress = server.log_in(request.login)?;
+                self.pending = Some(request.pending(statement.reply, server.database(request.database)));
+                match progress {
+                    Progress::Replied if self.finish_login(Ok(()), out) => {}
+                    Progress::Replied => server.log_out(),
+                    Progress::Waiting => self.in_flight = true,
+                }
                 Ok(())
             }
             statement::LOGOUT => {
                 self.client = None;
+                server.log_out();
                 statement.reply.write_done(out);
                 Ok(())
             }
@@ -242,50 +308,40 @@ impl Session {
     }
 }
 
-/// CONNECT: the version, and whether TLS may follow. Later it is a heartbeat.
-fn connect(reply: ReplyHeader, arguments: &mut Reader<'_>, out: &mut Vec<u8>) -> Result<(), GridError> {
+/// Whether CONNECT says that its client would speak TLS: it does, if it is offered.
+fn asks_for_tls(mut arguments: Reader<'_>) -> bool {
+    let mut asks = || -> Result<bool, GridError> {
+        arguments.i32()?;
+        arguments.i32()?;
+        arguments.bool()?;
+        arguments.bool()
+    };
+    asks().unwrap_or(false)
+}
+
+/// CONNECT: the version, and what is offered. Later it is a heartbeat.
+fn connect(reply: ReplyHeader, arguments: &mut Reader<'_>, offered: Transports, out: &mut Vec<u8>) -> Result<(), GridError> {
     let version = arguments.i32()?;
     if !(VERSION_MIN..=VERSION).contains(&version) {
         let message = format!("clients of versions {VERSION_MIN} to {VERSION} of the protocol are served, not of {version}");
         return Err(GridError::new(ErrorCode::TXN_CLIENT_VERSION_NOT_ACCEPTABLE, message));
     }
     let reply = reply.begin(Status::Success, out);
-    // How to authenticate: by name and password.
-    out.push(0);
+    out.push(AUTHENTICATION_MODE);
     put_i32(out, version);
     // Users are the database's own.
     out.push(0);
     put_i32(out, 2);
-    out.extend_from_slice(&[1, 0]);
+    out.extend_from_slice(&[u8::from(offered.plain), u8::from(offered.tls)]);
     reply.end(out);
     Ok(())
 }
 
-/// LOGIN: what the client says of itself, and its database's number.
-fn log_in(arguments: &mut Reader<'_>, server: &impl Server) -> Result<(Client, i64), GridError> {
-    let options = Options::read(arguments)?;
-    let (user, _digest) = (arguments.string()?, arguments.string()?);
-    let (_timeout_s, _is_owner) = (arguments.i32()?, arguments.bool()?);
-    let cluster_name = arguments.string()?;
-    if server.requires_login() {
-        let message =
-            format!("{user} cannot log in: GridDB clients send digests of passwords, which the stored hashes cannot be compared with");
-        return Err(GridError::new(ErrorCode::TXN_AUTH_FAILED, message));
-    }
-    if !cluster_name.is_empty() && cluster_name != server.cluster_name() {
-        let message = format!("the cluster is called {}, not {cluster_name}", server.cluster_name());
-        return Err(GridError::new(ErrorCode::TXN_CLUSTER_NAME_INVALID, message));
-    }
-    let database = options.database.filter(|name| !name.is_empty()).unwrap_or(PUBLIC_DATABASE);
-    let unknown = || GridError::new(ErrorCode::TXN_DATABASE_NOT_EXIST, format!("there is no database {database}"));
-    let number = server.database(database).ok_or_else(unknown)?;
-    let timeout_s = options.transaction_timeout_s.and_then(|timeout_s| u32::try_from(timeout_s).ok()).filter(|timeout_s| *timeout_s > 0);
-    let transaction_timeout_s = timeout_s.map_or(TRANSACTION_TIMEOUT_S, |timeout_s| timeout_s.min(TRANSACTION_TIMEOUT_S));
-    Ok((Client { database: database.into(), transaction_timeout_s }, number))
-}
-
 /// GET_PARTITION_ADDRESS: who is the master, or who owns a partition. This node is both, and sends on what others have to do.
-fn partition_address(
+///
+/// # Errors
+/// There is no such partition.
+pub fn partition_address(
     statement: &Statement<'_>,
     arguments: &mut Reader<'_>,
     is_ipv6: bool,

@@ -14,6 +14,7 @@ use io::{
     seal_blob,
 };
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
@@ -79,11 +80,18 @@ fn is_left_over(name: &str) -> bool {
     name.strip_suffix("~damaged").or_else(|| name.strip_suffix('~')).is_some_and(is_blob_name)
 }
 
+/// Encrypts what blobs hold.
+pub trait ContentCipher: fmt::Debug + Send + Sync {
+    /// What is stored of a blob. Some are stored as they are.
+    fn encrypt(&self, name: &str, content: &[u8]) -> Vec<u8>;
+}
+
 /// Where blobs are kept, and what seals them.
 #[derive(Clone, Debug)]
 pub struct BlobStore {
     directories: BlobDirectories,
     sealer: BlobSealer,
+    cipher: Option<Arc<dyn ContentCipher>>,
 }
 
 impl BlobStore {
@@ -109,7 +117,12 @@ impl BlobStore {
             }
         }
         sealer.manifest_stored();
-        Ok(Self { directories, sealer })
+        Ok(Self { directories, sealer, cipher: None })
+    }
+
+    /// Stores what this makes of blobs from now on.
+    pub fn set_cipher(&mut self, cipher: Arc<dyn ContentCipher>) {
+        self.cipher = Some(cipher);
     }
 
     /// Replaces both copies of a blob, durably.
@@ -217,8 +230,9 @@ impl Writer {
         if !is_blob_name(name) {
             return Err(std::io::Error::from_raw_os_error(libc::EINVAL));
         }
-        let BlobStore { directories: [first, _], sealer } = &mut self.store;
-        let bytes = sealer.seal(name, content);
+        let BlobStore { directories: [first, _], sealer, cipher } = &mut self.store;
+        let encrypted = cipher.as_ref().map(|cipher| cipher.encrypt(name, content));
+        let bytes = sealer.seal(name, encrypted.as_deref().unwrap_or(content));
         replace_file(first, name, &bytes)?;
         sealer.blob_stored(name);
         self.behind.insert(name.to_owned(), bytes);

@@ -143,6 +143,23 @@ impl DiskQueue {
         self.collect();
     }
 
+    /// Waits until something has completed; `false` if nothing is under way that could.
+    pub(crate) fn wait(&mut self) -> bool {
+        self.submit();
+        while self.finished.is_empty() {
+            if self.is_idle() {
+                return false;
+            }
+            match &mut self.executor {
+                Some(Executor::Threads(threads)) => threads.wait(),
+                Some(Executor::Ring(ring)) => assert!(ring.wait(), "io_uring_enter failed"),
+                None => return false,
+            }
+            self.collect();
+        }
+        true
+    }
+
     /// Waits until nobody holds our buffers any more.
     pub(crate) fn finish(&mut self) {
         self.waiting.clear();

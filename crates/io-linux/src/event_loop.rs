@@ -376,7 +376,9 @@ impl<M: Send + 'static> EventLoop<M> {
         let socket = &control.listeners[usize::from(listener.0)];
         for _ in 0..ACCEPTS_MAX {
             match socket::accept(socket.descriptor()) {
-                Ok((connection, peer)) => self.place(handler, &control, connection, listener, peer),
+                Ok((connection, peer)) if self.has_spare() => self.place(handler, &control, connection, listener, peer),
+                // By the descriptor that another core has just given up: if each core served such a client, none could refuse the next one.
+                Ok((connection, _)) => self.refuse_and_keep(connection),
                 Err(errno) if errno.is_would_block() => return,
                 Err(Errno(libc::EMFILE | libc::ENFILE)) if self.refuse_with_spare(socket.descriptor()) => {}
                 Err(Errno(code @ (libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM))) => {
@@ -400,10 +402,7 @@ impl<M: Send + 'static> EventLoop<M> {
         }
         match socket::accept(listener) {
             Ok((client, _)) => {
-                // Kept as the next spare: between closing it and opening another one somebody else would take the descriptor.
-                socket::shut_down(client.as_raw_fd());
-                self.spare = Some(client);
-                self.refuse();
+                self.refuse_and_keep(client);
                 true
             }
             Err(errno) => {
@@ -412,6 +411,20 @@ impl<M: Send + 'static> EventLoop<M> {
                 errno.is_would_block()
             }
         }
+    }
+
+    /// Refuses a client whose descriptor becomes the spare one: between closing it and opening another somebody else would take it.
+    fn refuse_and_keep(&mut self, client: OwnedFd) {
+        socket::shut_down(client.as_raw_fd());
+        self.spare = Some(client);
+        self.refuse();
+    }
+
+    fn has_spare(&mut self) -> bool {
+        if self.spare.is_none() {
+            self.spare = descriptors::spare();
+        }
+        self.spare.is_some()
     }
 
     /// Gives an accepted connection to its core, or refuses it when that one is full.

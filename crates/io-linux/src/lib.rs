@@ -9,12 +9,14 @@
 
 mod allocator;
 mod blobs;
+mod blocking_disk;
 mod child;
 mod clock;
 mod connection;
 mod connections;
 mod control;
 mod control_groups;
+mod core_dumps;
 mod cpus;
 mod data_dir;
 mod descriptors;
@@ -48,9 +50,11 @@ mod umask;
 mod volume;
 
 pub use allocator::Allocator;
-pub use blobs::{BlobDirectories, BlobError, BlobStore, read_blobs, replace_file};
+pub use blobs::{BlobDirectories, BlobError, BlobStore, ContentCipher, read_blobs, replace_file};
+pub use blocking_disk::BlockingDisk;
 pub use child::bind_to_this_process;
 pub use control_groups::cpu_quota;
+pub use core_dumps::forbid_core_dumps;
 pub use cpus::{available_cpus, run_on_cpus};
 pub use data_dir::{DataDirError, DataDirLock, lock_data_dir, look_into_data_dir};
 pub use descriptors::descriptors_max;

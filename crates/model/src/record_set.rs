@@ -202,7 +202,7 @@ impl Table {
 }
 
 fn column(id: ColumnId, name: &str, kind: ColumnKind, data_type: DataType) -> Column {
-    Column { id, name: name.to_owned(), kind, order: Order::Ascending, data_type }
+    Column { id, name: name.to_owned(), kind, order: Order::Ascending, data_type, mask: None }
 }
 
 fn new_table(id: base::TableId, uuid: u128, keyspace: &str, name: &str) -> Table {

@@ -1,9 +1,11 @@
 //! The schema: keyspaces, tables, columns. Immutable values; a change makes a new [`Schema`] that shares what it did not touch.
 
 use crate::column_id::ColumnId;
+use crate::column_mask::ColumnMask;
 use crate::function::Functions;
 use crate::permission::{Permissions, Resource};
 use crate::record_set::RecordSet;
+use crate::role_limits::RoleLimits;
 use crate::types::{DataType, UserType};
 use base::TableId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,14 +31,30 @@ pub struct Role {
     pub can_login: bool,
     /// Whether it may do everything.
     pub is_superuser: bool,
-    /// Its password as bcrypt stores it: `$2b$cost$salt and hash`. Without one it cannot log in.
+    /// Its password as bcrypt stores it: `$2b$cost$salt and hash`. None of a password that only a client of another protocol has set.
     pub password_hash: Option<String>,
+    /// What Aerospike's clients send in place of its password, hashed by bcrypt once more. Of a password that such a client has set, there is only this.
+    pub aerospike_hash: Option<String>,
+    /// The same of what GridDB's clients send.
+    pub griddb_hash: Option<String>,
     /// The roles that it has been granted, by name.
     pub member_of: BTreeSet<String>,
     /// What it has been allowed itself, on what; never nothing.
     pub permissions: BTreeMap<Resource, Permissions>,
     /// Whoever shows a certificate of one of these identities is this role. An identity is one role's.
     pub identities: BTreeSet<String>,
+    /// The addresses and networks that it, and whoever has been granted it, may log in from; empty for all.
+    pub whitelist: BTreeSet<String>,
+    /// How much each of its clients, and of those of roles that have been granted it, may ask a node for.
+    pub limits: RoleLimits,
+}
+
+impl Role {
+    /// Whether it has a password.
+    #[must_use]
+    pub fn has_password(&self) -> bool {
+        self.password_hash.is_some() || self.aerospike_hash.is_some() || self.griddb_hash.is_some()
+    }
 }
 
 /// A keyspace (namespace, database).
@@ -184,6 +202,8 @@ pub struct Column {
     pub order: Order,
     /// Its type.
     pub data_type: DataType,
+    /// What is shown in place of its values to those who may not see them; none shows them to everybody.
+    pub mask: Option<Arc<ColumnMask>>,
 }
 
 /// What part a column plays.
@@ -224,6 +244,16 @@ pub struct TableOptions {
 
 /// The option in [`TableOptions::kept`] that makes a table a GridDB container, and says what CQL cannot: the `griddb` crate reads and writes it.
 pub const CONTAINER_OPTION: &str = "griddb";
+
+/// The option in [`TableOptions::kept`] that says which columns were dropped with a timestamp of their own: by name, their id and the timestamp. A
+/// column that comes back under such a name has the id again, and what was written to it after that time.
+pub const DROPPED_AT_OPTION: &str = "dropped_at";
+
+/// The option in [`TableOptions::kept`] that says whether and how changes of the table are logged (a map), or Cassandra's flag (a scalar).
+pub const CDC_OPTION: &str = "cdc";
+
+/// The option in [`TableOptions::kept`] that makes a table the CDC log of another one: the `cql` crate reads and writes it.
+pub const CDC_LOG_OPTION: &str = "cdc_log";
 
 /// The value of an option in [`TableOptions::kept`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -288,10 +318,37 @@ impl Table {
         std::iter::once(self.id).chain(self.indexes.values().map(|index| index.id))
     }
 
+    /// The id and timestamp of a column of this name that was dropped with a timestamp of its own.
+    #[must_use]
+    pub fn dropped_at(&self, name: &str) -> Option<(ColumnId, i64)> {
+        let Some(KeptOption::Map(dropped)) = self.options.kept.get(DROPPED_AT_OPTION) else { return None };
+        let (id, timestamp) = dropped.get(name)?.split_once(' ')?;
+        Some((ColumnId(id.parse().ok()?), timestamp.parse().ok()?))
+    }
+
+    /// Columns that were dropped and have come back, each with the timestamp at or before which nothing of it is there.
+    #[must_use]
+    pub fn floors(&self) -> Vec<(ColumnId, i64)> {
+        let floor = |column: &Column| self.dropped_at(&column.name).filter(|(id, _)| *id == column.id);
+        if self.options.kept.contains_key(DROPPED_AT_OPTION) { self.columns.iter().filter_map(floor).collect() } else { Vec::new() }
+    }
+
     /// Whether it is a container of GridDB: its clients write it, CQL reads it.
     #[must_use]
     pub fn is_container(&self) -> bool {
         self.options.kept.contains_key(CONTAINER_OPTION)
+    }
+
+    /// Whether it has masked columns.
+    #[must_use]
+    pub fn has_masks(&self) -> bool {
+        self.columns.iter().any(|column| column.mask.is_some())
+    }
+
+    /// Whether it is the CDC log of another table: writes of that table fill it, clients read it.
+    #[must_use]
+    pub fn is_cdc_log(&self) -> bool {
+        self.options.kept.contains_key(CDC_LOG_OPTION)
     }
 
     /// Whether its columns are counters.
@@ -331,10 +388,22 @@ impl Schema {
         self.tables().any(|table| table.view.is_some())
     }
 
+    /// Whether a table has a CDC log.
+    #[must_use]
+    pub fn has_cdc_logs(&self) -> bool {
+        self.tables().any(|table| table.is_cdc_log())
+    }
+
     /// Whether users have made functions.
     #[must_use]
     pub fn has_functions(&self) -> bool {
         self.keyspaces.values().any(|keyspace| !keyspace.functions.is_empty())
+    }
+
+    /// Whether there is a masked column.
+    #[must_use]
+    pub fn has_masks(&self) -> bool {
+        self.tables().any(|table| table.has_masks())
     }
 
     /// The materialized views of a table.
@@ -352,6 +421,18 @@ impl Schema {
     #[must_use]
     pub fn has_identities(&self) -> bool {
         self.roles.values().any(|role| !role.identities.is_empty())
+    }
+
+    /// Whether a role has what came with the log-ins of clients that send digests of passwords: Aerospike's and GridDB's.
+    #[must_use]
+    pub fn has_digest_logins(&self) -> bool {
+        self.roles.values().any(|role| role.aerospike_hash.is_some() || role.griddb_hash.is_some() || !role.whitelist.is_empty())
+    }
+
+    /// Whether a role has limits.
+    #[must_use]
+    pub fn has_role_limits(&self) -> bool {
+        self.roles.values().any(|role| !role.limits.is_empty())
     }
 
     /// The table `keyspace.table`.

@@ -3,10 +3,12 @@
 use crate::audit::AuditConfig;
 use crate::cluster::{Board, ClusterConfig};
 use crate::first_superuser::FirstSuperuser;
+use crate::limits::RoleUses;
+use crate::live_settings::LiveSettings;
+use crate::logins::{HashedFor, SessionKey};
 use crate::protocol::Protocol;
 use crate::transport::ClientTlsConfig;
 use aerospike::exec::Namespace;
-use cql::exec::BatchLimits;
 use cql::wire::FRAME_BODY_BYTES_MAX;
 use io::ListenerId;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -22,8 +24,8 @@ pub struct NodeConfig {
     pub data_center: String,
     /// The rack's name, as drivers see it.
     pub rack: String,
-    /// What it was configured with, by name; for whoever may read the system's tables.
-    pub settings: Vec<(String, String)>,
+    /// What may change while it runs.
+    pub live: Arc<LiveSettings>,
     /// This node's identity, made at first start.
     pub host_id: u128,
     /// Whether clients have to log in as a role.
@@ -42,6 +44,8 @@ pub struct NodeConfig {
     pub protocols: Vec<Protocol>,
     /// What Aerospike clients are told.
     pub aerospike: AerospikeConfig,
+    /// What limited roles use of it.
+    pub role_uses: Arc<RoleUses>,
     /// Its part in a cluster; none for a single node.
     pub cluster: Option<ClusterConfig>,
     /// Where operators read figures and leave orders.
@@ -53,8 +57,6 @@ pub struct NodeConfig {
     pub started_s: u32,
     /// A request frame's body may have this many bytes.
     pub frame_body_bytes_max: u32,
-    /// How large batches of CQL may be.
-    pub batch_limits: BatchLimits,
     /// A connection whose client leaves this many bytes of replies unread is not served until it has taken them.
     pub unsent_bytes_max: usize,
     /// What a core's connections may hold in requests that have arrived only in part or wait, and again in replies that are not sent or
@@ -81,6 +83,8 @@ pub struct AerospikeConfig {
     pub(crate) node_name: String,
     /// The replication factor of namespaces that are new, in a cluster.
     pub(crate) replication_factor: u8,
+    /// What the tokens of clients' sessions are signed with.
+    pub(crate) session_key: SessionKey,
 }
 
 impl AerospikeConfig {
@@ -88,7 +92,11 @@ impl AerospikeConfig {
     #[must_use]
     pub fn new(host_id: u128, namespaces: Vec<String>, replication_factor: u8) -> Self {
         let namespaces = namespaces.into_iter().map(|name| Namespace { name, default_ttl_s: 0 }).collect();
-        Self { namespaces, node_name: aerospike_name(host_id), replication_factor }
+        Self { namespaces, node_name: aerospike_name(host_id), replication_factor, session_key: SessionKey::default() }
+    }
+
+    pub(crate) fn has_namespace(&self, name: &str) -> bool {
+        self.namespaces.iter().any(|namespace| namespace.name == name)
     }
 }
 
@@ -117,6 +125,11 @@ impl NodeConfig {
     /// hold.
     pub(crate) fn result_bytes_max(&self) -> u32 {
         (self.requests_bytes_max / 2).min(FRAME_BODY_BYTES_MAX as usize - (1 << 20)) as u32
+    }
+
+    /// For whom passwords that are set here are hashed, besides those who send them.
+    pub(crate) fn hashed_for(&self) -> HashedFor {
+        HashedFor { aerospike: !self.aerospike.namespaces.is_empty(), griddb: self.protocols.contains(&Protocol::GridDb) }
     }
 
     pub(crate) fn protocol(&self, listener: ListenerId) -> Protocol {

@@ -1,5 +1,6 @@
 //! A core's connections, and the memory that they hold.
 
+use crate::limits::ShareNumber;
 use crate::protocol::Session;
 use crate::requests::RequestId;
 use crate::transport::Transport;
@@ -19,6 +20,10 @@ pub(crate) struct Connection {
     pub(crate) paused: bool,
     /// The request whose next piece of reply waits until the pieces before are sent.
     pub(crate) stream: Option<RequestId>,
+    /// Of its role's limits.
+    pub(crate) share: ShareNumber,
+    /// The role that it counts as, where any has limits.
+    pub(crate) counted_as: Option<Box<str>>,
     /// Whether it is in the queue of paused ones.
     queued: bool,
     /// Its memory as last counted: bytes of requests that have arrived in part, and of replies that are unsent or still to come.
@@ -30,7 +35,19 @@ pub(crate) struct Connection {
 
 impl Connection {
     pub(crate) fn new(id: ConnectionId, session: Session, transport: Transport) -> Self {
-        Self { id, session, transport, paused: false, stream: None, queued: false, partial: 0, unsent: 0, stall: None }
+        Self {
+            id,
+            session,
+            transport,
+            paused: false,
+            stream: None,
+            share: ShareNumber::NONE,
+            counted_as: None,
+            queued: false,
+            partial: 0,
+            unsent: 0,
+            stall: None,
+        }
     }
 }
 

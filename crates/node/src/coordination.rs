@@ -6,6 +6,7 @@ use crate::core::Core;
 use crate::message::{Message, PartId};
 use crate::protocol::{AnyCoordinator, Reply};
 use crate::requests::{COORDINATED_REQUEST_BYTES, Coordinated, Request, RequestId, Work};
+use crate::tracing::end_trace;
 use base::CoreId;
 use io::{ConnectionId, Reactor};
 use model::operation::{Operation, Part, Step};
@@ -64,7 +65,7 @@ impl Core {
         }
         // Who is answered at once is counted by who has asked.
         let measured = self.requests.get_mut(id).and_then(|request| request.measured.take());
-        let stepped = self.step(id, out);
+        let stepped = self.step(reactor, id, out);
         if let Some(request) = self.requests.get_mut(id) {
             request.measured = measured;
         }
@@ -79,7 +80,7 @@ impl Core {
     }
 
     /// Takes one step of a coordinated request whose parts are all back; appends the reply, or a piece of it.
-    fn step(&mut self, id: RequestId, out: &mut Vec<u8>) -> Stepped {
+    fn step<R: Reactor<Message = Message>>(&mut self, reactor: &R, id: RequestId, out: &mut Vec<u8>) -> Stepped {
         let Some(request) = self.requests.get_mut(id) else { return Stepped::Done };
         let reply = request.reply;
         let Work::Coordinated(work) = &mut request.work else { return Stepped::Done };
@@ -93,6 +94,8 @@ impl Core {
             // The results so far are in the reply.
             work.has_sent = true;
             let bytes = work.bytes;
+            // What comes after the reply, such as the end of a logged batch, is nothing that the client waits for.
+            end_trace(request.traced.take(), reactor, out, start);
             self.requests.set_bytes(id, bytes);
         }
         match step {
@@ -120,7 +123,7 @@ impl Core {
         }
         if let Some(error) = self.too_few_replicas(id) {
             // No part has done anything yet.
-            return self.refuse(id, &error);
+            return self.refuse(reactor, id, &error);
         }
         self.parts.sent(parts.len());
         if let Some(Part { table, .. }) = parts.first() {
@@ -132,6 +135,7 @@ impl Core {
         for (part, Part { table, token, operation }) in parts.into_iter().enumerate() {
             let part = PartId { request: id, part: part as u16 };
             let owner = token.slot().core(self.cores);
+            self.trace_part(reactor, self.core, part, || format!("Part {} begins at token {}: core {}", part.part, token.0, owner.0));
             if self.cluster.as_ref().is_some_and(|cluster| !cluster.is_primary(table, token.slot())) {
                 self.route(reactor, part);
             } else if owner == self.core {
@@ -176,15 +180,20 @@ impl Core {
         let outcome = match self.shard.run_with(&context, access, &*operation, &mut reply) {
             Outcome::Done => Ok(reply),
             Outcome::Unsynced(sequence) => {
+                self.trace_part(reactor, origin, part, || {
+                    format!("Core {} has run it; the reply waits for the device or other replicas", self.core.0)
+                });
                 self.shard.hold(Ticket { origin, part }.into(), sequence, reply);
                 return;
             }
             Outcome::Waits => {
+                self.trace_part(reactor, origin, part, || format!("Core {} reads rows from the device", self.core.0));
                 self.shard.park(Ticket { origin, part }.into(), operation);
                 return;
             }
             Outcome::Failed(error) => Err(error),
         };
+        self.trace_part(reactor, origin, part, || format!("Core {} has run it, from memory", self.core.0));
         self.part_done(reactor, origin, part, outcome);
     }
 
@@ -219,13 +228,15 @@ impl Core {
                 self.answer_asker(reactor, asker, outcome);
             }
             (Work::Single, Ok(mut frame)) => {
-                let request = self.requests.remove(part.request);
-                if let Some(request) = request.filter(|request| request.tells_tablet) {
-                    self.tell_tablet(&request, &mut frame);
+                if let Some(mut request) = self.requests.remove(part.request) {
+                    if request.tells_tablet {
+                        self.tell_tablet(&request, &mut frame);
+                    }
+                    end_trace(request.traced.take(), reactor, &mut frame, 0);
                 }
                 self.deliver(reactor, connection, &frame);
             }
-            (Work::Single, Err(error)) => self.refuse(part.request, &error),
+            (Work::Single, Err(error)) => self.refuse(reactor, part.request, &error),
             (Work::Coordinated(Coordinated { coordinator, results, failure, left, .. }), outcome) => {
                 let mut bytes = 0;
                 match outcome.or_else(|error| coordinator.part_failed(part.part, error)) {
@@ -242,7 +253,7 @@ impl Core {
                 *left = left.saturating_sub(1);
                 let is_complete = *left == 0;
                 if is_complete && let Some(error) = failure.take() {
-                    return self.refuse(part.request, &error);
+                    return self.refuse(reactor, part.request, &error);
                 }
                 // Results are concatenated in a buffer that doubles.
                 self.requests.grow(part.request, 2 * bytes);
@@ -267,11 +278,12 @@ impl Core {
     }
 
     /// Ends a request with an error, which is sent in this core's turn.
-    fn refuse(&mut self, id: RequestId, error: &ShardError) {
+    fn refuse<R: Reactor<Message = Message>>(&mut self, reactor: &R, id: RequestId, error: &ShardError) {
         self.requests.fail(id);
         let Some(request) = self.requests.remove(id) else { return };
         let mut frame = Vec::new();
         request.reply.write_failure(error, &mut frame);
+        end_trace(request.traced, reactor, &mut frame, 0);
         self.refusals.push((request.connection, frame));
     }
 
@@ -315,7 +327,7 @@ impl Core {
 
     fn take_step<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: RequestId, connection: ConnectionId) {
         let mut reply = Vec::new();
-        let parts = match self.step(id, &mut reply) {
+        let parts = match self.step(reactor, id, &mut reply) {
             Stepped::Done => return self.deliver(reactor, connection, &reply),
             Stepped::Wait => return self.deliver_piece(reactor, connection, &reply),
             Stepped::Run(parts) => parts,
@@ -343,6 +355,7 @@ impl Core {
                 continue;
             }
             let Ticket { origin, part } = ticket.into();
+            self.trace_part(reactor, origin, part, || format!("Core {} has what it waited for", self.core.0));
             self.part_done(reactor, origin, part, outcome);
         }
     }

@@ -9,6 +9,7 @@ use crate::cluster::{ClusterCore, Figures, MetadataBlobs};
 use crate::config::NodeConfig;
 use crate::connections::Connections;
 use crate::lifecycle::{Lifecycle, OnFailure, OnReady};
+use crate::limits::CoreLimits;
 use crate::logins::Logins;
 use crate::part_sizes::PartSizes;
 use crate::protocol::cql::SharedStatements;
@@ -49,6 +50,7 @@ pub struct Core {
     pub(crate) refusals: Vec<(ConnectionId, Vec<u8>)>,
     pub(crate) marks: Marks,
     pub(crate) logins: Logins,
+    pub(crate) limits: CoreLimits,
     /// None where nothing is audited.
     pub(crate) audit: Option<Box<CoreAudit>>,
     pub(crate) cluster: Option<Box<ClusterCore>>,
@@ -115,6 +117,7 @@ impl Core {
             refusals: Vec::new(),
             marks: Marks::default(),
             logins: Logins::default(),
+            limits: CoreLimits::default(),
             cluster,
             send_away_until_us: None,
             stalls_due_us: None,
@@ -131,6 +134,9 @@ impl Core {
         let schema = Arc::clone(&core.schema);
         core.take_tables(&schema);
         core.tell_board_of_schema();
+        if let Some(board) = &core.config.board {
+            board.add_hot(core.core, core.shard.hot_partitions());
+        }
         core
     }
 

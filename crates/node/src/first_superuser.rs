@@ -1,13 +1,15 @@
 //! What the first superuser is made with: no password of it is known beforehand. [`crate::superuser_making`] makes it.
 
-use cql::roles::{self, DEFAULT_ROLE, HASH_COST};
+use crate::logins::{HashedFor, Salts, fits, hash_password};
+use cql::language::ast::PasswordHashes;
+use cql::roles::{self, DEFAULT_ROLE, Proof, Roles};
 use model::Schema;
 use std::sync::OnceLock;
 
 /// What the first superuser is made with, if there is none.
 #[derive(Debug)]
 pub struct FirstSuperuser {
-    pub(crate) hash: String,
+    pub(crate) hashes: PasswordHashes,
     pub(crate) is_made: OnceLock<bool>,
 }
 
@@ -27,13 +29,18 @@ impl FirstSuperuser {
     ///
     /// # Errors
     /// When it is none.
-    pub fn new(password: &str, salt: [u8; 16]) -> Result<Self, NoPassword> {
+    pub fn new(password: &str, salts: Salts) -> Result<Self, NoPassword> {
         let refused = NoPassword { bytes: password.len() };
         if !roles::is_password(password) {
             return Err(refused);
         }
-        let parts = bcrypt::hash_with_salt(password, HASH_COST, salt).map_err(|_| refused)?;
-        Ok(Self { hash: parts.format_for_version(bcrypt::Version::TwoB), is_made: OnceLock::new() })
+        let hashed_for = HashedFor { aerospike: true, griddb: true };
+        let hashes = hash_password(password, salts, hashed_for).ok_or(refused)?;
+        Ok(Self { hashes, is_made: OnceLock::new() })
+    }
+
+    pub(crate) fn hash(&self) -> &str {
+        self.hashes.password.as_deref().unwrap_or_default()
     }
 
     /// Whether this one has become the first superuser; `None` until that is known.
@@ -46,8 +53,8 @@ impl FirstSuperuser {
 /// Whether this is the password of [`FirstSuperuser::NAME`]: takes tens of milliseconds.
 #[must_use]
 pub fn is_password_of_first_superuser(schema: &Schema, password: &str) -> bool {
-    let hash = schema.roles.get(DEFAULT_ROLE).and_then(|role| role.password_hash.as_deref());
-    hash.is_some_and(|hash| bcrypt::verify(password, hash).unwrap_or(false))
+    let is_there = schema.roles.get(DEFAULT_ROLE).is_some_and(|role| role.has_password());
+    is_there && fits(password, Proof::Password, Roles::of(schema).verifier(DEFAULT_ROLE, Proof::Password))
 }
 
 #[cfg(test)]
@@ -57,7 +64,7 @@ mod tests {
 
     #[test]
     fn what_nobody_can_log_in_with_is_no_password() {
-        let refused = |password: &str| FirstSuperuser::new(password, [1; 16]).unwrap_err().to_string();
+        let refused = |password: &str| FirstSuperuser::new(password, [[1; 16]; 3]).unwrap_err().to_string();
         assert_eq!(refused(""), "has 0 bytes: a password has 1 to 72, without a zero byte");
         assert!(refused(&"x".repeat(73)).starts_with("has 73 bytes"));
         assert!(refused("a\0b").starts_with("has 3 bytes"));
@@ -65,11 +72,11 @@ mod tests {
 
     #[test]
     fn the_first_superuser_is_made_once() {
-        let [first, second] = [1, 2].map(|salt| FirstSuperuser::new("s3cret", [salt; 16]).unwrap());
-        let schema = roles::with_first_superuser(&Schema::empty(), &first.hash).unwrap();
+        let [first, second] = [1, 2].map(|salt| FirstSuperuser::new("s3cret", [[salt; 16]; 3]).unwrap());
+        let schema = roles::with_first_superuser(&Schema::empty(), first.hash()).unwrap();
         assert_ne!(schema.version, Schema::empty().version);
         assert!(is_password_of_first_superuser(&schema, "s3cret") && !is_password_of_first_superuser(&schema, "cassandra"));
-        assert!(roles::with_first_superuser(&schema, &second.hash).is_none(), "there is one");
+        assert!(roles::with_first_superuser(&schema, second.hash()).is_none(), "there is one");
         assert!(!is_password_of_first_superuser(&Schema::empty(), "cassandra"), "there is no default");
     }
 }

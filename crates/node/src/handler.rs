@@ -22,7 +22,8 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
             return self.node_accepted(reactor, connection, peer);
         }
         let session = Session::new(protocol, peer, self.config.frame_body_bytes_max);
-        self.connections.insert(Connection::new(connection, session, Transport::accepted(self.config.client_tls.as_ref())));
+        let transport = Transport::accepted(self.config.client_tls.as_ref(), session.agrees_on_tls());
+        self.connections.insert(Connection::new(connection, session, transport));
     }
 
     fn received(&mut self, reactor: &mut R, connection: ConnectionId, bytes: &[u8]) {
@@ -30,6 +31,7 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
         if self.is_node_connection(connection) {
             return self.node_received(reactor, connection, bytes);
         }
+        self.requests.watch.set_threshold_ms(self.config.live.slow_query_threshold_ms());
         self.client_came();
         self.serve(reactor, connection, bytes);
     }
@@ -137,7 +139,8 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
             debug_assert!(tag.0 < NODE_TAGS);
             reactor.submit(tag, request);
         }
-        self.requests.meter.end_turn(|| reactor.clock_us());
+        self.requests.end_turn(|| reactor.clock_us());
+        let slow_due_us = self.slow_turn(reactor);
         self.report_progress(reactor);
         // Before the replies of this turn are sent.
         let audit_due_us = self.audit.as_mut().and_then(|audit| audit.turn()).map(|wait_us| now.monotonic_us + wait_us);
@@ -159,6 +162,7 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
             .chain(stalls_due_us)
             .chain(marks_due_us)
             .chain(protocols_due_us)
+            .chain(slow_due_us)
             .chain(backup_due_us)
             .min()
             .map_or(Turn::Idle, Turn::At)

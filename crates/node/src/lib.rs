@@ -12,7 +12,10 @@ mod core;
 mod failed_logins;
 mod first_superuser;
 mod handler;
+mod hot;
 mod lifecycle;
+mod limits;
+mod live_settings;
 mod logins;
 mod message;
 mod part_sizes;
@@ -23,8 +26,11 @@ mod request_id;
 mod requests;
 mod schema_changes;
 mod serving;
+mod slow;
 mod superuser_making;
 mod tags;
+mod traces;
+mod tracing;
 mod transport;
 
 pub use crate::audit::{AuditConfig, AuditFilter, AuditMessage, Categories, Category, Lines, Names, WhenFull, append_dropped};
@@ -33,7 +39,7 @@ pub use crate::backup::{
 };
 pub use crate::cluster::{
     Answer, Board, ClusterConfig, ClusterReport, CoreReport, Held, MemberReport, MetadataBlobs, Order, PendingReport, Planted,
-    RebuildReport, Report, View,
+    RebuildReport, Report, View, committed_sequence, relaid_replication,
 };
 pub use crate::core::{Core, CoreParts};
 pub use ::cluster::{LOG_BLOB, SNAPSHOT_BLOB, Versions};
@@ -43,6 +49,9 @@ pub use config::{AerospikeConfig, CertificateLogins, Listening, NodeConfig, SCHE
 pub use failed_logins::{FailedLogins, TooManyFailures, is_worth_a_line};
 pub use first_superuser::{FirstSuperuser, NoPassword, is_password_of_first_superuser};
 pub use lifecycle::{OnFailure, OnReady};
+pub use limits::RoleUses;
+pub use live_settings::{LiveSettings, SLOW_QUERY_THRESHOLD_MS};
+pub use logins::fits as fits_password;
 pub use message::Message;
 pub use protocol::Protocol;
 pub use protocol::cql::SharedStatements;

@@ -77,6 +77,20 @@ impl Class {
     pub(crate) const CQL: Self = Self { protocol: 0, kind: RequestKind::Other };
     pub(crate) const AEROSPIKE: Self = Self { protocol: 1, kind: RequestKind::Other };
     pub(crate) const GRIDDB: Self = Self { protocol: 2, kind: RequestKind::Other };
+
+    /// The name of its protocol, and its kind.
+    pub(crate) fn names(self) -> (&'static str, RequestKind) {
+        (MEASURED_PROTOCOLS[self.protocol], self.kind)
+    }
+
+    pub(crate) fn is_about_rows_of_cql(self) -> bool {
+        self.protocol == Self::CQL.protocol && self.kind != RequestKind::Other
+    }
+
+    #[cfg(test)]
+    pub(crate) fn with(self, kind: RequestKind) -> Self {
+        Self { kind, ..self }
+    }
 }
 
 /// Measures the requests of a core.
@@ -148,21 +162,35 @@ impl RequestMeter {
         self.figures.errors[class.protocol] += 1;
     }
 
-    /// A turn that began at [`RequestMeter::set_now`] ends; `now_us` reads the clock anew.
-    #[inline]
-    pub(crate) fn end_turn(&mut self, now_us: impl FnOnce() -> u64) {
-        if self.has_at_once {
-            self.count_turn(now_us().saturating_sub(self.now_us));
-        }
+    /// The time of this turn.
+    pub(crate) fn now_us(&self) -> u64 {
+        self.now_us
     }
 
-    fn count_turn(&mut self, us: u64) {
+    /// Whether requests of this turn were answered at once.
+    #[inline]
+    pub(crate) fn has_at_once(&self) -> bool {
+        self.has_at_once
+    }
+
+    /// A turn that began at [`RequestMeter::set_now`] ends now.
+    pub(crate) fn end_turn(&mut self, now_us: u64) {
+        let us = now_us.saturating_sub(self.now_us);
         for (counted, all) in self.at_once.iter_mut().flatten().zip(self.figures.latencies.iter_mut().flatten()) {
             if *counted > 0 {
                 all.add(us, u64::from(std::mem::take(counted)));
             }
         }
         self.has_at_once = false;
+    }
+
+    /// How many requests this turn has answered at once, with the class of one.
+    #[cold]
+    pub(crate) fn at_once(&self) -> Option<(Class, u64)> {
+        let requests = self.at_once.iter().flatten().map(|counted| u64::from(*counted)).sum();
+        let of = |protocol: usize| RequestKind::ALL.into_iter().map(move |kind| Class { protocol, kind });
+        let answered = (0..MEASURED_PROTOCOLS.len()).flat_map(of).find(|class| self.at_once[class.protocol][class.kind as usize] > 0);
+        answered.map(|class| (class, requests))
     }
 }
 
@@ -182,8 +210,10 @@ mod tests {
         let waiting = meter.waits();
         meter.start(Class::AEROSPIKE);
         meter.failed_at_once();
-        meter.end_turn(|| 1_026);
-        meter.end_turn(|| unreachable!("nothing has been answered since"));
+        assert!(meter.has_at_once());
+        assert_eq!(meter.at_once(), Some((Class::CQL.with(RequestKind::Read), 3)));
+        meter.end_turn(1_026);
+        assert!(!meter.has_at_once() && meter.at_once().is_none());
         meter.set_now(21_000_000);
         meter.failed(waiting);
         meter.ended(waiting);

@@ -4,6 +4,8 @@ use crate::cluster::{Asker, NOBODY, Place, Route};
 use crate::protocol::{AnyCoordinator, Reply};
 use crate::request_figures::{Class, RequestMeter};
 pub(crate) use crate::request_id::RequestId;
+use crate::slow::{About, Watch};
+use crate::traces::TracedRequest;
 use base::TableId;
 use io::ConnectionId;
 use model::operation::Part;
@@ -27,6 +29,10 @@ pub(crate) struct Request {
     pub(crate) bytes: usize,
     /// What it counts as, and since when; none if no client of this core has asked.
     pub(crate) measured: Option<(Class, u64)>,
+    /// Its trace, if its client has asked for one.
+    pub(crate) traced: Option<Box<TracedRequest>>,
+    /// What is told of it if it is slow.
+    pub(crate) about: About,
 }
 
 /// What a waiting request costs besides its values and results.
@@ -68,7 +74,18 @@ pub(crate) struct Coordinated {
 impl Request {
     /// A request that one whole reply ends.
     pub(crate) fn single(connection: ConnectionId, reply: Reply, bytes: usize) -> Self {
-        Self { connection, reply, asker: None, route: None, tells_tablet: false, work: Work::Single, bytes, measured: None }
+        Self {
+            connection,
+            reply,
+            asker: None,
+            route: None,
+            tells_tablet: false,
+            work: Work::Single,
+            bytes,
+            measured: None,
+            traced: None,
+            about: About::default(),
+        }
     }
 }
 
@@ -85,6 +102,9 @@ pub(crate) struct Requests {
     free: Vec<u32>,
     bytes: usize,
     pub(crate) meter: RequestMeter,
+    pub(crate) watch: Watch,
+    /// The trace of the request that is being started: it goes with the first one that waits.
+    pub(crate) traced: Option<Box<TracedRequest>>,
 }
 
 impl Requests {
@@ -92,14 +112,22 @@ impl Requests {
     pub(crate) fn insert(&mut self, mut request: Request) -> RequestId {
         let is_a_clients = request.connection != NOBODY && request.asker.is_none();
         request.measured = is_a_clients.then(|| self.meter.waits());
+        if is_a_clients {
+            request.traced = self.traced.take();
+            request.about = self.watch.waits();
+        }
         self.bytes += request.bytes;
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push((0, None));
             (self.slots.len() - 1) as u32
         });
         let (generation, slot) = &mut self.slots[index as usize];
+        let id = RequestId { index, generation: *generation };
+        if let Some(traced) = &mut request.traced {
+            traced.waits(id);
+        }
         *slot = Some(request);
-        RequestId { index, generation: *generation }
+        id
     }
 
     /// Whether none waits.
@@ -115,11 +143,22 @@ impl Requests {
 
     /// Ends the wait.
     pub(crate) fn remove(&mut self, id: RequestId) -> Option<Request> {
-        let request = self.discard(id)?;
+        let mut request = self.discard(id)?;
         if let Some(measured) = request.measured {
             self.meter.ended(measured);
+            self.watch.ended(request.connection, std::mem::take(&mut request.about), measured, self.meter.now_us());
         }
         Some(request)
+    }
+
+    /// A turn ends; `now_us` reads the clock anew.
+    #[inline]
+    pub(crate) fn end_turn(&mut self, now_us: impl FnOnce() -> u64) {
+        if self.meter.has_at_once() || self.watch.minds_turn() {
+            let (began_us, now_us) = (self.meter.now_us(), now_us());
+            self.watch.turn_ended(began_us, now_us, || self.meter.at_once());
+            self.meter.end_turn(now_us);
+        }
     }
 
     /// As [`Requests::remove`], of one that is not answered by that: its client is gone, or has its reply already, or it starts again.

@@ -81,6 +81,7 @@ impl Core {
             let Connection { session, transport, .. } = connection;
             transport.append(out, &mut self.tls_buffers, |out| session.append_late_reply(frame, out, &mut self.workspaces));
         }
+        self.charge_late(id, frame.len());
         self.weigh(reactor, id);
     }
 
@@ -94,6 +95,7 @@ impl Core {
             let Connection { session, transport, .. } = connection;
             transport.append(out, &mut self.tls_buffers, |out| session.append_piece(piece, out, &mut self.workspaces));
         }
+        self.charge_late(id, piece.len());
         self.weigh(reactor, id);
     }
 
@@ -102,7 +104,8 @@ impl Core {
         if let Some(audit) = &mut self.audit {
             audit.closed(id);
         }
-        let Some(Connection { session, stream, .. }) = self.connections.remove(id) else { return };
+        let Some(Connection { session, stream, share, .. }) = self.connections.remove(id) else { return };
+        self.uncount_connection(share);
         if let Some(stream) = stream {
             self.requests.discard(stream);
         }
@@ -142,9 +145,20 @@ impl Core {
             None => (bytes, &mut out),
             Some(opened) => (&opened.buffers.arrived[..], &mut opened.buffers.replies),
         };
+        let before = replies.len();
+        self.limits.enter(connection.share);
         let mut verdict = connection.session.receive(said, replies, room, &mut workspaces, (self, reactor, id));
+        if self.limits.is_any() {
+            let bytes_out = match &opened {
+                None => out.len(),
+                Some(opened) => opened.buffers.replies.len(),
+            };
+            verdict = self.after_serving(&mut connection, bytes.len() + bytes_out.saturating_sub(before), verdict);
+        }
         if let Some(opened) = opened {
             verdict = self.seal(reactor, &mut connection, opened, verdict, &mut out);
+        } else if verdict == Verdict::StartTls {
+            verdict = self.start_tls(reactor, &mut connection);
         }
         self.workspaces = workspaces;
         reactor.put_output(id, out);
@@ -172,6 +186,19 @@ impl Core {
             connection.session.set_encrypted(certificate);
         }
         Some(Opened { buffers, outcome })
+    }
+
+    /// Goes over to TLS, as the session has agreed with its client.
+    #[inline(never)]
+    fn start_tls<R: Reactor<Message = Message>>(&mut self, reactor: &R, connection: &mut Connection) -> Verdict {
+        let Some(config) = &self.config.client_tls else { return Verdict::Close };
+        match connection.transport.start_tls(config) {
+            Ok(()) => Verdict::Continue,
+            Err(error) => {
+                self.log_tls_failure(reactor, connection.id, &error);
+                Verdict::Close
+            }
+        }
     }
 
     /// Encrypts the replies to what [`Core::open`] has decrypted, and ends the connection if that has said so.

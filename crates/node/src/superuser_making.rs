@@ -9,10 +9,12 @@
 //! Invariant: a node that asks for passwords is ready only once somebody can log in, or once it cannot bring that about by itself.
 
 use crate::core::Core;
+use crate::first_superuser::FirstSuperuser;
 use crate::message::Message;
 use crate::request_id::RequestId;
 use crate::schema_changes::{ResolvedChange, SchemaAction, SchemaChange, SchemaEnvironment, SchemaFailure, SchemaRequest, SchemaUpdate};
 use base::CoreId;
+use cql::ddl::content_version;
 use cql::roles::{self, DEFAULT_ROLE};
 use io::Reactor;
 use model::Schema;
@@ -26,12 +28,23 @@ const NOBODY: RequestId = RequestId { index: u32::MAX, generation: u32::MAX };
 
 /// Makes the first superuser unless there are roles.
 struct Making {
-    hash: String,
+    first: Arc<FirstSuperuser>,
 }
 
 impl SchemaChange for Making {
     fn resolve(&self, schema: &Arc<Schema>, environment: &mut SchemaEnvironment<'_>) -> Result<ResolvedChange, SchemaFailure> {
-        let made = roles::with_first_superuser(schema, &self.hash).filter(|_| environment.knows_roles);
+        let made = roles::with_first_superuser(schema, self.first.hash()).filter(|_| environment.knows_roles);
+        let hashed_for = environment.config.hashed_for();
+        let made = made.map(|mut schema| {
+            if let Some(role) = schema.roles.get_mut(DEFAULT_ROLE).filter(|_| environment.knows_digest_logins) {
+                let role = Arc::make_mut(role);
+                let hash = |hash: &Option<Box<str>>| hash.clone().map(String::from);
+                role.aerospike_hash = hash(&self.first.hashes.aerospike).filter(|_| hashed_for.aerospike);
+                role.griddb_hash = hash(&self.first.hashes.griddb).filter(|_| hashed_for.griddb);
+                schema.version = content_version(&schema);
+            }
+            schema
+        });
         let update =
             made.map(|schema| SchemaUpdate { schema: Arc::new(schema), dropped: Vec::new(), truncated: Vec::new(), events: Vec::new() });
         Ok(ResolvedChange { update, warnings: Vec::new() })
@@ -55,7 +68,7 @@ impl Core {
         if !self.schema.roles.is_empty() {
             self.lifecycle.superuser_due_us = None;
             let hash = self.schema.roles.get(DEFAULT_ROLE).and_then(|role| role.password_hash.as_ref());
-            let _ = first.is_made.set(hash == Some(&first.hash));
+            let _ = first.is_made.set(hash.map(String::as_str) == Some(first.hash()));
             self.be_ready();
             return None;
         }
@@ -68,7 +81,7 @@ impl Core {
             tracing::warn!("nobody can log in until every member of the cluster runs a program that knows roles");
             self.be_ready();
         }
-        let action = SchemaAction::Change(Box::new(Making { hash: first.hash.clone() }));
+        let action = SchemaAction::Change(Box::new(Making { first }));
         let request = SchemaRequest { origin: self.core, request: NOBODY, action };
         reactor.send(CoreId(0), Message::ChangeSchema(Box::new(request)));
         self.lifecycle.superuser_due_us = Some(now_us + AGAIN_US);

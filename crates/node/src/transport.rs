@@ -1,4 +1,5 @@
-//! What lies between a client's bytes and its session: nothing, or TLS. The first byte tells, so that one port serves both.
+//! What lies between a client's bytes and its session: nothing, or TLS. The first byte tells, so that one port serves both; a session whose protocol
+//! begins in plaintext may go over to TLS later.
 
 use std::sync::Arc;
 use tls::{ClientCertificate, ClientTls, IdentityKind, LinkError, Session};
@@ -20,7 +21,10 @@ pub(crate) enum Transport {
     /// Bytes are the session's.
     Plain,
     /// Nothing has arrived yet.
-    Undecided,
+    Undecided {
+        /// Whether plaintext is the session's to refuse.
+        agrees_on_tls: bool,
+    },
     /// Bytes are records of TLS.
     Tls {
         session: Box<Session>,
@@ -62,9 +66,15 @@ impl TlsBuffers {
 }
 
 impl Transport {
-    /// Of a connection that has been accepted.
-    pub(crate) fn accepted(config: Option<&ClientTlsConfig>) -> Self {
-        if config.is_some() { Self::Undecided } else { Self::Plain }
+    /// Of a connection that has been accepted. Clients of some protocols begin in plaintext and agree on TLS with their session.
+    pub(crate) fn accepted(config: Option<&ClientTlsConfig>, agrees_on_tls: bool) -> Self {
+        if config.is_some() { Self::Undecided { agrees_on_tls } } else { Self::Plain }
+    }
+
+    /// What comes next is TLS.
+    pub(crate) fn start_tls(&mut self, config: &ClientTlsConfig) -> Result<(), LinkError> {
+        *self = Self::Tls { session: Box::new(Session::with_client(&config.tls)?), is_told: false };
+        Ok(())
     }
 
     /// Whether bytes pass as they are.
@@ -75,22 +85,21 @@ impl Transport {
 
     /// Takes bytes that have arrived, and appends to `plaintext` what they say if they are TLS.
     pub(crate) fn receive(&mut self, config: Option<&ClientTlsConfig>, now: base::Now, bytes: &[u8], plaintext: &mut Vec<u8>) -> Arrived {
-        if let (Self::Undecided, Some(config), Some(first)) = (&*self, config, bytes.first()) {
+        if let (&mut Self::Undecided { agrees_on_tls }, Some(config), Some(first)) = (&mut *self, config, bytes.first()) {
             if *first != HANDSHAKE {
-                if config.is_required {
+                if config.is_required && !agrees_on_tls {
                     return Arrived::Refused;
                 }
                 *self = Self::Plain;
                 return Arrived::Plain;
             }
-            match Session::with_client(&config.tls) {
-                Ok(session) => *self = Self::Tls { session: Box::new(session), is_told: false },
-                Err(error) => return Arrived::Decrypted(Err(error)),
+            if let Err(error) = self.start_tls(config) {
+                return Arrived::Decrypted(Err(error));
             }
         }
         match self {
             Self::Tls { session, .. } => Arrived::Decrypted(session.receive(now, bytes, |said| plaintext.extend_from_slice(said))),
-            Self::Plain | Self::Undecided => Arrived::Plain,
+            Self::Plain | Self::Undecided { .. } => Arrived::Plain,
         }
     }
 

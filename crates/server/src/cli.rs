@@ -23,6 +23,8 @@ pub(crate) enum Command {
     Top(TopArguments),
     /// Check whether this machine is one for a node, and say what to do. Changes nothing. Ends with 0, or 1: a node would not work here as it should.
     Doctor(DoctorArguments),
+    /// Change a setting of a node that runs, until it restarts. Which ones there are and what they are: docs/reference/config.md.
+    Set(SetArguments),
     /// Empty a member of a cluster: its slots go to the others, and it can be removed when it holds none.
     Drain(DrainArguments),
     /// Take a member that is empty, or down for good, out of its cluster.
@@ -31,6 +33,8 @@ pub(crate) enum Command {
     Backup(BackupArguments),
     /// Restore a backup, whole or by table, into a running database of any size. After an interruption the same command goes on.
     Restore(RestoreArguments),
+    /// Keep tables of another database as they are in this one: reads the logs of their changes there, and writes them here. After an interruption the same command goes on.
+    Follow(FollowArguments),
     /// Show and check devices or a data directory while no server runs. Writes nothing. Ends with 0: clean, 1: damage, 2: cannot be read.
     Inspect(InspectArguments),
     /// Run published benchmarks against this or another database and draw the result.
@@ -98,6 +102,18 @@ pub(crate) struct DoctorArguments {
     /// For programs.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SetArguments {
+    /// The setting, as the configuration file has it.
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+    /// Its value from now on.
+    #[arg(value_name = "VALUE")]
+    pub(crate) value: String,
+    #[command(flatten)]
+    pub(crate) node: NodeArguments,
 }
 
 #[derive(Debug, Args)]
@@ -183,6 +199,46 @@ pub(crate) struct RestoreArguments {
     pub(crate) node: NodeArguments,
 }
 
+#[derive(Clone, Debug, Args)]
+pub(crate) struct FollowArguments {
+    /// The CQL port of a node whose tables are followed; of several, with commas between, the first that answers.
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) from: String,
+    /// The CQL port of a node that gets the changes, likewise.
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:9042")]
+    pub(crate) to: String,
+    /// A table with a CDC log; may be given again. Where the target has no such table, it is made.
+    #[arg(long, value_name = "KEYSPACE.TABLE", required = true)]
+    pub(crate) table: Vec<String>,
+    /// The first time, copy the rows that are there, and follow what is written from then on.
+    #[arg(long)]
+    pub(crate) copy: bool,
+    /// The first time, and without --copy, where to begin: `oldest`, with all that the log has; `now`; or a position of the change feed.
+    #[arg(long, value_name = "POSITION", default_value = "oldest", conflicts_with = "copy")]
+    pub(crate) since: String,
+    /// Of this follower: under it the target keeps how far it has come.
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub(crate) name: String,
+    /// End when all is applied that was there.
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// Seconds from one line about the lag to the next.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub(crate) interval: u64,
+    /// A file with ROLE:PASSWORD for the source: it needs SELECT on the tables and their logs.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) from_login_file: Option<PathBuf>,
+    /// A file with ROLE:PASSWORD for the target: it needs MODIFY and SELECT, and CREATE where tables are missing.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) to_login_file: Option<PathBuf>,
+    /// Certificates of the authorities that sign those of the source, PEM: it is spoken to by TLS.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) from_ca: Option<PathBuf>,
+    /// The same of the target.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) to_ca: Option<PathBuf>,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct InspectArguments {
     /// Devices, or files of shards.
@@ -191,6 +247,12 @@ pub(crate) struct InspectArguments {
     /// Everything that this data directory names; its schema tells which tables are gone, which makes the live estimates better.
     #[arg(long, value_name = "DIR", conflicts_with = "paths")]
     pub(crate) data_dir: Option<PathBuf>,
+    /// The file with the master key, of a data directory that is encrypted.
+    #[arg(long, value_name = "FILE", requires = "data_dir", conflicts_with = "encryption_key_command")]
+    pub(crate) encryption_key_file: Option<PathBuf>,
+    /// A command for the shell that prints that key instead.
+    #[arg(long, value_name = "COMMAND", requires = "data_dir")]
+    pub(crate) encryption_key_command: Option<String>,
     /// One line for every segment that was ever used.
     #[arg(long, conflicts_with = "json")]
     pub(crate) segments: bool,

@@ -1,5 +1,6 @@
 //! The configuration of a node: every setting with a value, checked.
 
+use crate::at_rest::KeySource;
 use crate::audit_settings::{AuditSettings, AuditSettingsError};
 use crate::devices::{DEVICES_MAX, DeviceSpec};
 use crate::settings::{Authentication, Authorization, CertificateIdentity, Durability, Pin, Settings, Tls, without_empty};
@@ -7,6 +8,7 @@ use crate::size::Size;
 use base::NodeId;
 use cql::exec::BatchLimits;
 use io_linux::Memory;
+use node::SLOW_QUERY_THRESHOLD_MS;
 use serde::Serialize;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::ops::RangeInclusive;
@@ -99,12 +101,6 @@ pub(crate) enum ConfigError {
     /// Who does not speak TLS has no certificate.
     #[error("authentication = certificate needs tls = required: who does not speak TLS has no certificate to log in by")]
     CertificatesInPlain,
-    /// There is no login by their protocol.
-    #[error("aerospike_namespaces cannot be given with authentication: Aerospike clients cannot log in")]
-    NamespacesWithLogin,
-    /// There is no login by their protocol.
-    #[error("griddb_port cannot be given with authentication: GridDB clients cannot log in yet")]
-    GridDbWithLogin,
     /// Members tell each other where they are.
     #[error("with clustering, listen must be the address at which other nodes and clients reach this node, not all addresses")]
     NoAddress,
@@ -122,6 +118,9 @@ pub(crate) enum ConfigError {
     /// The audit log.
     #[error(transparent)]
     Audit(#[from] AuditSettingsError),
+    /// There is one master key.
+    #[error("encryption_key_file and encryption_key_command are both given: the master key comes from one of them")]
+    TwoMasterKeys,
     /// One file of three is of no use.
     #[error("{given} is given without {missing}: TLS between nodes takes node_certificate, node_key and node_ca")]
     PartOfTls {
@@ -133,6 +132,12 @@ pub(crate) enum ConfigError {
     /// Without clustering there are no links.
     #[error("node_certificate is for links between nodes: give node_port or join, which switch clustering on, or leave it away")]
     TlsWithoutCluster,
+    /// SQL is about containers.
+    #[error("griddb_sql_port needs griddb_port: statements of SQL read and write through it")]
+    SqlWithoutGridDb,
+    /// The SQL port does not speak TLS.
+    #[error("griddb_sql_port is without TLS, and tls is required of all clients: leave it away, or set tls to \"optional\"")]
+    SqlInPlain,
     /// A name is missing or too long.
     #[error("{key} must have 1 to {most} bytes")]
     Name {
@@ -182,6 +187,7 @@ pub(crate) struct Config {
     pub(crate) aerospike_replication_factor: u8,
     /// `None`: nobody listens on it.
     pub(crate) griddb_port: Option<u16>,
+    pub(crate) griddb_sql_port: Option<u16>,
     pub(crate) http_port: u16,
     /// `None`: clustering is off.
     pub(crate) node_port: Option<u16>,
@@ -211,6 +217,9 @@ pub(crate) struct Config {
     pub(crate) capacity: Option<Size>,
     /// `None`: as the data directory says, or files in it for a new one.
     pub(crate) devices: Option<Vec<DeviceSpec>>,
+    /// `None`: nothing is encrypted.
+    #[serde(skip)]
+    pub(crate) master_key: Option<KeySource>,
     pub(crate) durability: Durability,
     pub(crate) flush_interval_ms: u64,
     pub(crate) scrub_interval_hours: u64,
@@ -219,6 +228,7 @@ pub(crate) struct Config {
     pub(crate) batch_size_warn_threshold: Size,
     pub(crate) batch_size_fail_threshold: Size,
     pub(crate) unlogged_batch_across_partitions_warn_threshold: u32,
+    pub(crate) slow_query_threshold_ms: u32,
     pub(crate) pin: Pin,
 }
 
@@ -246,6 +256,7 @@ pub(crate) struct ClientTlsFiles {
 pub(crate) const CORES: RangeInclusive<u64> = 1..=1024;
 /// The replication factors that keyspaces may have.
 const REPLICATION_FACTORS: RangeInclusive<u64> = 1..=7;
+pub(crate) const SLOW_QUERY_THRESHOLDS_MS: RangeInclusive<u64> = 0..=3_600_000;
 /// The longest name of a cluster, data centre or rack.
 const NAME_BYTES_MAX: usize = 255;
 /// The longest name of a namespace.
@@ -265,8 +276,6 @@ impl ConfigError {
             Self::Exposed { .. } => vec!["listen", "authentication", "insecure"],
             Self::Devices { .. } | Self::DeviceTwice { .. } => vec!["devices"],
             Self::Namespace(_) => vec!["aerospike_namespaces"],
-            Self::NamespacesWithLogin => vec!["aerospike_namespaces", "authentication"],
-            Self::GridDbWithLogin => vec!["griddb_port", "authentication"],
             Self::PermissionsOfNobody => vec!["authorization", "authentication"],
             Self::CertificatesOfNobody { .. } => vec!["authentication", "tls_client_ca"],
             Self::CertificatesInPlain => vec!["authentication", "tls"],
@@ -275,7 +284,9 @@ impl ConfigError {
             Self::PartOfTls { given, .. } => vec![given],
             Self::PartOfClientTls { given, .. } => vec![given],
             Self::Audit(error) => vec![error.key()],
+            Self::TwoMasterKeys => vec!["encryption_key_file", "encryption_key_command"],
             Self::TlsWithoutCluster => vec!["node_certificate"],
+            Self::SqlWithoutGridDb | Self::SqlInPlain => vec!["griddb_sql_port"],
             Self::Join { .. } => vec!["join"],
             Self::SamePort { one, other, .. } => vec![one, other],
         }
@@ -328,11 +339,13 @@ impl Config {
             },
             aerospike_replication_factor: settings.aerospike_replication_factor.unwrap_or(2),
             griddb_port: settings.griddb_port,
+            griddb_sql_port: settings.griddb_sql_port,
             http_port: settings.http_port.unwrap_or(8080),
             cores: settings.cores,
             memory_limit: settings.memory_limit.unwrap_or(Size(host.memory.bytes() / 2).max(MEMORY_LIMIT_LEAST)),
             capacity: settings.capacity,
             devices: settings.devices,
+            master_key: KeySource::new(settings.encryption_key_file, settings.encryption_key_command).ok_or(ConfigError::TwoMasterKeys)?,
             durability: settings.durability.unwrap_or(Durability::Memory),
             flush_interval_ms: settings.flush_interval_ms.unwrap_or(100),
             scrub_interval_hours: settings.scrub_interval_hours.unwrap_or(168),
@@ -343,6 +356,7 @@ impl Config {
             unlogged_batch_across_partitions_warn_threshold: settings
                 .unlogged_batch_across_partitions_warn_threshold
                 .unwrap_or(batch_limits.unlogged_partitions),
+            slow_query_threshold_ms: settings.slow_query_threshold_ms.unwrap_or(SLOW_QUERY_THRESHOLD_MS),
             pin: settings.pin.unwrap_or(Pin::Cpus),
         };
         config.check()?;
@@ -371,6 +385,7 @@ impl Config {
         }
         in_range("aerospike_replication_factor", self.aerospike_replication_factor.into(), REPLICATION_FACTORS)?;
         in_range("flush_interval_ms", self.flush_interval_ms, 1..=10_000)?;
+        in_range("slow_query_threshold_ms", self.slow_query_threshold_ms.into(), SLOW_QUERY_THRESHOLDS_MS)?;
         in_range("scrub_interval_hours", self.scrub_interval_hours, 0..=8_760)?;
         in_range("migration_latency_ms", self.migration_latency_ms, 1..=1_000)?;
         in_range("connections_per_core", self.connections_per_core.into(), 1..=1_000_000)?;
@@ -382,12 +397,6 @@ impl Config {
             check_devices(devices, self.capacity)?;
         }
         check_namespaces(&self.aerospike_namespaces)?;
-        if self.authentication != Authentication::None && !self.aerospike_namespaces.is_empty() {
-            return Err(ConfigError::NamespacesWithLogin);
-        }
-        if self.authentication != Authentication::None && self.griddb_port.is_some() {
-            return Err(ConfigError::GridDbWithLogin);
-        }
         if self.authentication == Authentication::None && self.authorization != Authorization::None {
             return Err(ConfigError::PermissionsOfNobody);
         }
@@ -401,6 +410,13 @@ impl Config {
             ports.push(("aerospike_port", self.aerospike_port));
         }
         ports.extend(self.griddb_port.map(|port| ("griddb_port", port)));
+        ports.extend(self.griddb_sql_port.map(|port| ("griddb_sql_port", port)));
+        if self.griddb_sql_port.is_some() && self.griddb_port.is_none() {
+            return Err(ConfigError::SqlWithoutGridDb);
+        }
+        if self.griddb_sql_port.is_some() && self.client_tls.as_ref().is_some_and(|files| files.is_required) {
+            return Err(ConfigError::SqlInPlain);
+        }
         ports.extend(self.node_port.map(|port| ("node_port", port)));
         if self.node_port.is_some() && self.listen.is_unspecified() {
             return Err(ConfigError::NoAddress);
@@ -627,14 +643,14 @@ mod tests {
         let off = Settings { aerospike_namespaces: namespaces(&[""]), http_port: Some(3000), ..Settings::default() };
         assert!(Config::new(off, HOST).unwrap().aerospike_namespaces.is_empty(), "without namespaces nobody listens");
         let with_login = || Settings { authentication: Some(Authentication::Password), ..Settings::default() };
-        assert!(Config::new(with_login(), HOST).unwrap().aerospike_namespaces.is_empty(), "who cannot log in is not let in");
+        assert!(Config::new(with_login(), HOST).unwrap().aerospike_namespaces.is_empty(), "one port less, unless it is asked for");
         assert_eq!(Config::new(with_login(), HOST).unwrap().authorization, Authorization::Permissions);
         assert_eq!(Config::new(Settings::default(), HOST).unwrap().authorization, Authorization::None);
         let error = refused(Settings { authorization: Some(Authorization::Permissions), ..Settings::default() });
         assert!(error.contains("needs authentication = password"), "{error}");
         let error = refused(Settings { superuser_password_file: file(), ..Settings::default() });
         assert!(error.contains("needs authentication = password"), "{error}");
-        let error = refused(Settings { aerospike_namespaces: namespaces(&["test"]), ..with_login() });
-        assert!(error.contains("Aerospike clients cannot log in"), "{error}");
+        let both = Settings { aerospike_namespaces: namespaces(&["test"]), ..with_login() };
+        assert_eq!(Config::new(both, HOST).unwrap().aerospike_namespaces, ["test"]);
     }
 }

@@ -6,6 +6,7 @@
 //! | `GET /api/v1/overview` | figures of the node and what it knows of its cluster |
 //! | `GET /api/v1/schema[?keyspace=K&table=T]` | names, or all of a table |
 //! | `GET /api/v1/clients` | who may read `system_views.clients` sees CQL's clients |
+//! | `GET /api/v1/load` | slow requests and hot partitions, for who may read `system_views.slow_queries` and `hot_partitions` |
 //! | `POST /api/v1/query` | `{"query": "SELECT …"}`: rows, as the role that has logged in may see them |
 //!
 //! Everything comes from what cores have left on the board, or, rows, from the node's own port as any client gets them: no core does anything for a
@@ -15,6 +16,7 @@
 //! through its reader's browser.
 
 mod clients;
+mod load;
 mod login;
 mod overview;
 mod query;
@@ -47,6 +49,7 @@ const PAGES: &[(&str, &str, &str)] = &[
     ("/console.js", SCRIPT, include_str!("console/console.js")),
     ("/charts.js", SCRIPT, include_str!("console/charts.js")),
     ("/dom.js", SCRIPT, include_str!("console/dom.js")),
+    ("/load.js", SCRIPT, include_str!("console/load.js")),
     ("/history.js", SCRIPT, include_str!("console/history.js")),
     ("/node.js", SCRIPT, include_str!("console/node.js")),
     ("/overview.js", SCRIPT, include_str!("console/overview.js")),
@@ -88,23 +91,39 @@ impl Console {
         }
     }
 
+    /// Where clients of CQL are served, once they are.
+    pub(crate) fn cql(&self) -> Option<SocketAddr> {
+        self.cql.get().copied()
+    }
+
+    /// How they are to be spoken to, where that is by TLS.
+    pub(crate) fn tls(&self) -> Option<&ClientTlsConfig> {
+        self.tls.as_ref()
+    }
+
     /// Answers a request for something under [`API`].
     pub(crate) fn answer(&self, board: &Board, ready: bool, login: Option<&Login>, request: &Request) -> Reply {
-        if login.is_none() && !request.header("host").is_none_or(is_own_name) {
-            let text =
-                "without log-ins (setting `authentication`) this is for whoever names the node by its address, or by a name without dots";
-            return Reply::text(FORBIDDEN, text);
+        if let Some(refusal) = refuse_domain(login, request) {
+            return refusal;
         }
         match (request.method(), &request.target().0[API.len()..]) {
             ("GET", "overview") => Reply::json(&overview::overview(board, ready, self.memory_limit_bytes)),
             ("GET", "schema") => schema::answer(&board.schema(), request),
             ("GET", "clients") => clients::answer(board, login.filter(|_| self.checks_permissions)),
+            ("GET", "load") => load::answer(board, login.filter(|_| self.checks_permissions)),
             ("POST", "query") => self.query(login, request),
-            (_, "overview" | "schema" | "clients") => Reply::text(NOT_ALLOWED, "this is to be read with GET"),
+            (_, "overview" | "schema" | "clients" | "load") => Reply::text(NOT_ALLOWED, "this is to be read with GET"),
             (_, "query") => Reply::text(NOT_ALLOWED, "a statement comes with POST"),
-            _ => Reply::text(NOT_FOUND, "there are /api/v1/overview, schema, clients and query"),
+            _ => Reply::text(NOT_FOUND, "there are /api/v1/overview, schema, clients, load and query"),
         }
     }
+}
+
+/// Without a login rows are not for whoever has made a name of another machine lead here.
+pub(crate) fn refuse_domain(login: Option<&Login>, request: &Request) -> Option<Reply> {
+    let is_refused = login.is_none() && !request.header("host").is_none_or(is_own_name);
+    let text = "without log-ins (setting `authentication`) this is for whoever names the node by its address, or by a name without dots";
+    is_refused.then(|| Reply::text(FORBIDDEN, text))
 }
 
 /// Whether a name leads here without anybody else's doing: an address, or a name that is no domain of the internet.

@@ -4,14 +4,17 @@
 //! |---|---|
 //! | `LOCK` | locked by the process that uses the directory; holds its id |
 //! | `layout.toml`, `layout-copy.toml` | number of cores, capacity and devices, written at the end of the first start's preparations |
+//! | `encryption.toml`, `encryption-copy.toml` | the data key, wrapped by the master key, if the directory is encrypted (`at_rest`) |
 //! | `blobs/`, `blobs-copy/` | small files replaced as a whole: schema, identity (`small_files`) |
 //! | `shard-N.data` | the log of core N's shard, opened for direct I/O; not there when the data is on devices |
 //! | `shard-N.buffer` | the stable memory of core N's shard |
+//! | `relayout-N.data`, `relayout-N.buffer` | the same in the making, for another number of cores (`relayout`) |
 
+use crate::at_rest::AtRest;
 use crate::config::{CAPACITY_LEAST, CORES, Config};
 use crate::devices::{DeviceSpec, Devices, Wanted};
 use crate::identity;
-use crate::layout::{FORMAT_DEVICES, FORMAT_FILES, LAYOUT, LAYOUT_COPY, Layout, LayoutError, Losses};
+use crate::layout::{FORMAT_DEVICES, FORMAT_ENCRYPTED, FORMAT_FILES, LAYOUT, LAYOUT_COPY, Layout, LayoutError, Losses, Relaid};
 use crate::size::Size;
 use crate::small_files::{self, OpenFiles};
 use io::seal_blob;
@@ -28,6 +31,10 @@ const CAPACITY_PERCENT: u64 = 80;
 pub(crate) struct DataDir {
     _lock: DataDirLock,
     path: PathBuf,
+    layout: Layout,
+    generation: u64,
+    /// The number of cores that was asked for, if the data is laid out for another one.
+    pub(crate) cores_asked: Option<u16>,
     pub(crate) cores: u16,
     pub(crate) capacity: Size,
     /// The node's; its low half is the store id of the shards.
@@ -36,6 +43,8 @@ pub(crate) struct DataDir {
     pub(crate) blobs: BTreeMap<String, Vec<u8>>,
     /// Where they are kept.
     pub(crate) blob_store: BlobStore,
+    /// `None`: nothing is encrypted.
+    pub(crate) at_rest: Option<AtRest>,
     devices: Option<Devices>,
 }
 
@@ -44,20 +53,62 @@ impl DataDir {
     pub(crate) fn open(config: &Config, losses: Losses, cpus: usize) -> Result<Self, LayoutError> {
         let lock = lock_data_dir(&config.data_dir)?;
         let small_files = small_files::read(&config.data_dir, losses)?;
-        let (made, generation) = (small_files.layout()?, small_files.layout.as_ref().map_or(0, |layout| layout.generation));
+        let (made, mut generation) = (small_files.layout()?, small_files.layout.as_ref().map_or(0, |layout| layout.generation));
         let mut layout = match &made {
             Some(made) => reuse(made, config)?,
             None => design(config, cpus)?,
         };
         let needs_repair = small_files.layout_needs_repair;
-        let OpenFiles { identity, blobs, store: blob_store } = small_files.open()?;
+        // Before anything is changed.
+        let of_made = match (&made, small_files.identity) {
+            (Some(made), Some(identity)) => AtRest::of_made(config, identity, made.is_encrypted())?,
+            _ => None,
+        };
+        let OpenFiles { identity, mut blobs, store: mut blob_store } = small_files.open()?;
+        let at_rest = if made.is_some() { of_made } else { AtRest::of_new(config, identity)? };
+        if let Some(at_rest) = &at_rest {
+            layout.format = FORMAT_ENCRYPTED;
+            at_rest.decrypt_small_files(&mut blobs)?;
+            blob_store.set_cipher(at_rest.small_files());
+        }
         let devices = open_devices(config, made.as_ref(), &mut layout, identity)?;
         if needs_repair || made.is_none_or(|made| made != layout) {
-            write(&config.data_dir, identity, generation + 1, &layout)
+            generation += 1;
+            write(&config.data_dir, identity, generation, &layout)
                 .map_err(|source| LayoutError::Io { path: config.data_dir.join(LAYOUT), source })?;
         }
         let (cores, capacity) = (layout.cores, layout.capacity);
-        Ok(Self { _lock: lock, path: config.data_dir.clone(), cores, capacity, identity, blobs, blob_store, devices })
+        let cores_asked = config.cores.filter(|asked| *asked != cores);
+        let path = config.data_dir.clone();
+        Ok(Self { _lock: lock, path, layout, generation, cores_asked, cores, capacity, identity, blobs, blob_store, at_rest, devices })
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What a copy for another number of cores has left to be done.
+    pub(crate) fn relaid(&self) -> Option<&Relaid> {
+        self.layout.relaid.as_ref()
+    }
+
+    /// From now on the data is laid out for so many cores. With `relaid` the files of these cores still have to take their places.
+    pub(crate) fn set_cores(&mut self, cores: u16, relaid: Option<Relaid>) -> Result<(), LayoutError> {
+        let layout = Layout { cores, relaid, ..self.layout.clone() };
+        write(&self.path, self.identity, self.generation + 1, &layout)
+            .map_err(|source| LayoutError::Io { path: self.path.join(LAYOUT), source })?;
+        self.generation += 1;
+        (self.layout, self.cores) = (layout, cores);
+        self.cores_asked = self.cores_asked.filter(|asked| *asked != cores);
+        Ok(())
+    }
+
+    /// Replaces a blob.
+    pub(crate) fn replace_blob(&mut self, name: &str, content: Vec<u8>) -> Result<(), LayoutError> {
+        self.blob_store.replace(name, &content)?;
+        self.blobs.insert(name.to_owned(), content);
+        Ok(())
     }
 
     /// What a core's shard is kept in.
@@ -70,8 +121,13 @@ impl DataDir {
 
     /// The file behind a shard's stable memory.
     pub(crate) fn shard_buffer(&self, core: u16) -> PathBuf {
-        self.path.join(format!("shard-{core}.buffer"))
+        shard_buffer(&self.path, core)
     }
+}
+
+/// The file behind the stable memory of a core's shard.
+pub(crate) fn shard_buffer(directory: &Path, core: u16) -> PathBuf {
+    directory.join(format!("shard-{core}.buffer"))
 }
 
 /// The file of a core's shard in a directory without devices.
@@ -107,7 +163,9 @@ fn open_devices(config: &Config, made: Option<&Layout>, layout: &mut Layout, ide
 fn reuse(made: &Layout, config: &Config) -> Result<Layout, LayoutError> {
     let path = || config.data_dir.clone();
     match config.cores {
-        Some(asked) if asked != made.cores => return Err(LayoutError::Cores { path: path(), made: made.cores, asked }),
+        Some(asked) if asked != made.cores && !made.devices.is_empty() => {
+            return Err(LayoutError::Cores { path: path(), made: made.cores, asked });
+        }
         _ => {}
     }
     match (made.devices.is_empty(), &config.devices, config.capacity) {
@@ -123,14 +181,14 @@ fn design(config: &Config, cpus: usize) -> Result<Layout, LayoutError> {
     let cores = config.cores.unwrap_or(u16::try_from(cpus).unwrap_or(u16::MAX).clamp(1, *CORES.end() as u16));
     if config.devices.is_some() {
         // The devices themselves say how much they hold.
-        return Ok(Layout { format: FORMAT_DEVICES, cores, capacity: Size(0), devices: Vec::new() });
+        return Ok(Layout { format: FORMAT_DEVICES, cores, capacity: Size(0), devices: Vec::new(), relaid: None });
     }
     let free = free_bytes(path).map_err(|source| LayoutError::Io { path: path.clone(), source })?;
     let capacity = config.capacity.unwrap_or(Size(free / 100 * CAPACITY_PERCENT));
     if capacity < CAPACITY_LEAST || free < CAPACITY_LEAST.0 {
         return Err(LayoutError::NoRoom { path: path.clone(), free: Size(free), needed: CAPACITY_LEAST });
     }
-    Ok(Layout { format: FORMAT_FILES, cores, capacity, devices: Vec::new() })
+    Ok(Layout { format: FORMAT_FILES, cores, capacity, devices: Vec::new(), relaid: None })
 }
 
 /// Writes both copies.
@@ -139,6 +197,9 @@ fn write(directory: &Path, identity: u128, generation: u64, layout: &Layout) -> 
     if !layout.devices.is_empty() {
         let paths: Vec<toml::Value> = layout.devices.iter().map(|path| path.to_string_lossy().into_owned().into()).collect();
         let _ = writeln!(text, "devices = {}", toml::Value::from(paths));
+    }
+    if let Some(Relaid { former_cores, committed }) = &layout.relaid {
+        let _ = writeln!(text, "[relaid]\nformer_cores = {former_cores}\ncommitted = {committed:?}");
     }
     let sealed = seal_blob(identity::owner(identity), LAYOUT, generation, text.as_bytes());
     replace_file(directory, LAYOUT_COPY, &sealed)?;
@@ -190,8 +251,8 @@ mod tests {
         let again = folder.open(Settings { cores: Some(3), ..Settings::default() }).unwrap();
         assert_eq!((again.cores, again.capacity), (cores, capacity));
         drop(again);
-        let error = folder.open(Settings { cores: Some(4), ..Settings::default() }).unwrap_err();
-        assert!(error.to_string().contains("laid out for 3 cores, not 4: start without --cores"), "{error}");
+        let another = folder.open(Settings { cores: Some(4), ..Settings::default() }).unwrap();
+        assert_eq!((another.cores, another.cores_asked), (cores, Some(4)), "the data has to be moved first");
     }
 
     #[test]
@@ -214,8 +275,8 @@ mod tests {
         drop(folder.open(Settings::default()).unwrap());
         unseal(&folder, "format = 1\ncores =");
         assert!(matches!(folder.open(Settings::default()).unwrap_err(), LayoutError::Damaged { .. }));
-        std::fs::write(folder.0.join(LAYOUT), "format = 3\ncores = 3\ncapacity = 1").unwrap();
-        assert!(matches!(folder.open(Settings::default()).unwrap_err(), LayoutError::Format { found: 3, .. }));
+        std::fs::write(folder.0.join(LAYOUT), "format = 4\ncores = 3\ncapacity = 1").unwrap();
+        assert!(matches!(folder.open(Settings::default()).unwrap_err(), LayoutError::Format { found: 4, .. }));
     }
 
     #[test]

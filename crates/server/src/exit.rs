@@ -5,24 +5,28 @@
 //! | 0 | ended as asked |
 //! | 2 | the command line or the configuration is wrong |
 //! | 3 | the environment: a port in use, no space, a locked data directory |
-//! | 4 | stored data is damaged |
+//! | 4 | stored data is damaged, or the master key is another one than it needs |
 //! | 70 | a bug |
 //! | 128 + n | ended at once by a second signal n |
 //!
 //! `tarndb status`, `drain` and `remove`: 0 healthy or done, 1 something is missing or refused, 2 no answer.
 //! `tarndb backup` and `restore`: 0 done, 1 not made, not whole or not done, 2 no answer, or a wrong command line.
+//! `tarndb follow`: 0 done with `--once`, 1 a table that cannot be followed any more, 2 a wrong command line.
 //! `tarndb inspect` has its own: 0 clean, 1 damage, 2 cannot be read. `tarndb bench` ends with 1 when not everything was measured.
 
+use crate::at_rest::AtRestError;
 use crate::audit_writer::AuditError;
 use crate::backup::BackupError;
 use crate::config::ConfigError;
 use crate::devices::DevicesError;
 use crate::environment::UnknownVariable;
 use crate::first_superuser::SuperuserError;
+use crate::follow::FollowError;
 use crate::inspect::InspectError;
 use crate::layout::LayoutError;
 use crate::node::NodeError;
 use crate::operate::OperateError;
+use crate::relayout::RelayoutError;
 use crate::settings_file::SettingsFileError;
 use crate::tls_files::TlsFileError;
 use io_linux::StartError;
@@ -88,6 +92,9 @@ pub(crate) enum Failure {
     /// The data directory.
     #[error(transparent)]
     Layout(#[from] LayoutError),
+    /// Another number of cores.
+    #[error(transparent)]
+    Relayout(#[from] RelayoutError),
     /// What the node is made from.
     #[error(transparent)]
     Node(#[from] NodeError),
@@ -103,12 +110,23 @@ pub(crate) enum Failure {
     /// A backup or restore that was not made.
     #[error(transparent)]
     Backup(#[from] BackupError),
+    /// A table that is not followed any more.
+    #[error(transparent)]
+    Follow(#[from] FollowError),
     /// A benchmark that gave no report.
     #[error(transparent)]
     Bench(#[from] bench::cli::BenchError),
     /// The HTTP port.
     #[error("cannot listen on {address} for HTTP: {source}; stop the server that has this port, or choose another --http-port")]
     Http {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The port for SQL.
+    #[error("cannot listen on {address} for SQL: {source}; stop the server that has this port, or choose another --griddb-sql-port")]
+    Sql {
         /// The address.
         address: SocketAddr,
         /// Why.
@@ -143,6 +161,13 @@ impl Failure {
                     REFUSED
                 }
             }
+            Self::Follow(error) => {
+                if error.is_usage() {
+                    USAGE
+                } else {
+                    REFUSED
+                }
+            }
             Self::Operate(_) => USAGE,
             Self::SettingsFile(_)
             | Self::Config { .. }
@@ -155,6 +180,14 @@ impl Failure {
             Self::Node(NodeError::MemoryLimit { .. }) | Self::Inspect(_) => USAGE,
             Self::Layout(LayoutError::FilesHaveData { .. } | LayoutError::CapacityOfDevices { .. }) => USAGE,
             Self::Audit(AuditError::Thread(_)) => ENVIRONMENT,
+            Self::Layout(LayoutError::AtRest(error)) => match error {
+                AtRestError::NoKey(source) if source.may_pass() => ENVIRONMENT,
+                AtRestError::Io { .. } => ENVIRONMENT,
+                AtRestError::NoKey(_) | AtRestError::Plain { .. } | AtRestError::Unset { .. } => USAGE,
+                AtRestError::WrongKey { .. } | AtRestError::Lost { .. } | AtRestError::Useless { .. } | AtRestError::SmallFile { .. } => {
+                    CORRUPTION
+                }
+            },
             Self::Layout(LayoutError::Devices(error)) => match error {
                 DevicesError::Damaged { .. } => CORRUPTION,
                 DevicesError::SizeNeeded { .. }
@@ -177,9 +210,17 @@ impl Failure {
             | Self::Superuser(SuperuserError::Schema(_))
             | Self::Node(NodeError::Damaged { .. } | NodeError::Schema(_)) => CORRUPTION,
             Self::Superuser(SuperuserError::File { .. }) => ENVIRONMENT,
-            Self::Node(_) | Self::Layout(_) | Self::Start(_) | Self::Http { .. } | Self::Manual { .. } | Self::NotHere { .. } => {
-                ENVIRONMENT
-            }
+            Self::Relayout(RelayoutError::Node(NodeError::MemoryLimit { .. })) => USAGE,
+            Self::Relayout(RelayoutError::Node(_) | RelayoutError::Damaged { .. }) => CORRUPTION,
+            Self::Relayout(RelayoutError::Capacity { .. } | RelayoutError::Memory { .. }) => USAGE,
+            Self::Relayout(_) => ENVIRONMENT,
+            Self::Node(_)
+            | Self::Layout(_)
+            | Self::Start(_)
+            | Self::Http { .. }
+            | Self::Sql { .. }
+            | Self::Manual { .. }
+            | Self::NotHere { .. } => ENVIRONMENT,
         })
     }
 }

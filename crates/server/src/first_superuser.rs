@@ -91,7 +91,7 @@ impl Superuser {
             None => (read_or_make(&own).map_err(|source| SuperuserError::File { path: own.clone(), source })?, Some(own.clone())),
         };
         let path = config.superuser_password_file.clone().unwrap_or(own);
-        let first = FirstSuperuser::new(&password, random()).map_err(|why| SuperuserError::Useless { path, why })?;
+        let first = FirstSuperuser::new(&password, [random(), random(), random()]).map_err(|why| SuperuserError::Useless { path, why })?;
         Ok(Self { first: Some(Arc::new(first)), left })
     }
 

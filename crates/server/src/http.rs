@@ -7,6 +7,8 @@
 //! | `GET /status` | the node and its cluster, JSON: see [`Status`] |
 //! | `GET /metrics` | the same in numbers, in Prometheus's text format |
 //! | `POST /backup/…`, `POST /restore/…` | what `tarndb backup` and `tarndb restore` ask: see [`endpoint`] |
+//! | `GET /changes/KEYSPACE/TABLE` | the changes of a table with a CDC log, a line each: see [`changes`] |
+//! | `POST /settings/NAME` | the body is the setting's value from now on: 200, or 400 and why not |
 //! | `POST /cluster/drain/N`, `POST /cluster/remove/N?force=1` | 200, or 409 and why not |
 //!
 //! Where clients have to log in, all but `/health` and the console's page, which has nothing of the node in it, asks for a role's name and password (HTTP's Basic), and orders for a superuser's.
@@ -16,6 +18,8 @@
 //! A few connections at a time, each with one small request and a deadline: a node's own port, not a web server. Who connects and says nothing is
 //! cut for those who come later.
 
+mod changes;
+mod connections;
 mod reply;
 mod request;
 
@@ -27,6 +31,7 @@ use crate::backup::request::{Target, read_body};
 use crate::backup::streams::Streams;
 use crate::console::{self, Console, Login};
 use crate::exit::Failure;
+use crate::live_settings::SettingsControl;
 use crate::metrics;
 use crate::operator_logins::{OperatorLogins, OperatorRefusal, OperatorRights};
 use crate::status::{Status, is_removed};
@@ -34,11 +39,12 @@ use crate::tls_stream::TlsStream;
 use ::node::{Answer, Board, ClientTlsConfig, Order};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use std::collections::VecDeque;
+use changes::Feeds;
+use connections::{Connections, Conversation};
 use std::io::{Read, Write};
-use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 const TIMEOUT: Duration = Duration::from_secs(1);
@@ -62,12 +68,14 @@ struct Served {
     ready: AtomicBool,
     connections: Connections,
     orders: AtomicUsize,
+    feeds: Feeds,
     board: Arc<Board>,
     /// None where nobody has to log in.
     logins: Option<OperatorLogins>,
     tls: Option<ClientTlsConfig>,
     console: Console,
     streams: Streams,
+    settings: Option<SettingsControl>,
 }
 
 /// Who is answered, and how.
@@ -77,26 +85,20 @@ pub(crate) struct HttpOptions {
     pub(crate) requires_login: bool,
     pub(crate) tls: Option<ClientTlsConfig>,
     pub(crate) console: Console,
+    pub(crate) settings: SettingsControl,
 }
 
 /// A record of TLS that begins a handshake. No request does.
 const HANDSHAKE: u8 = 0x16;
 
-/// Connections that are being served, the oldest first. When there are too many the oldest is cut that does not wait for an order: who asks
-/// now is answered, whoever has been connected and silent for longer.
-struct Connections {
-    most: usize,
-    served: Mutex<VecDeque<Arc<Conversation>>>,
-}
-
 impl Http {
     /// Listens; the node's health is 503 until it is ready.
     pub(crate) fn start(options: HttpOptions, board: Arc<Board>) -> Result<Self, Failure> {
-        let HttpOptions { address, connections_max, requires_login, tls, console } = options;
+        let HttpOptions { address, connections_max, requires_login, tls, console, settings } = options;
         let failed = |source| Failure::Http { address, source };
         let listener = TcpListener::bind(address).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let served = Arc::new(Served { tls, console, ..Served::new(board, connections_max, requires_login) });
+        let served = Arc::new(Served { tls, console, settings: Some(settings), ..Served::new(board, connections_max, requires_login) });
         let shared = Arc::clone(&served);
         let accept = move || {
             for stream in listener.incoming() {
@@ -123,61 +125,21 @@ impl Http {
 
 impl Served {
     fn new(board: Arc<Board>, connections_max: usize, requires_login: bool) -> Self {
-        let connections = Connections { most: connections_max.max(1), served: Mutex::default() };
+        let connections = Connections::new(connections_max);
+        let feeds = Feeds::new(connections.feeds_max());
         let logins = requires_login.then(|| OperatorLogins::new(Arc::clone(&board)));
         Self {
             ready: AtomicBool::new(false),
             connections,
             orders: AtomicUsize::new(0),
+            feeds,
             board,
             logins,
             tls: None,
             console: Console::default(),
             streams: Streams::default(),
+            settings: None,
         }
-    }
-}
-
-/// A connection that is being served.
-struct Conversation {
-    stream: TcpStream,
-    /// Whether it waits for an order.
-    waits: AtomicBool,
-}
-
-impl Connections {
-    /// Orders that are carried out at once; more are refused. Half of the connections, so that questions are answered beside them.
-    fn orders_max(&self) -> usize {
-        self.most.div_ceil(2)
-    }
-
-    /// Takes one in, and cuts the oldest if there are too many.
-    fn add(&self, stream: TcpStream) -> Arc<Conversation> {
-        let connection = Arc::new(Conversation { stream, waits: AtomicBool::new(false) });
-        let mut served = self.served.lock().unwrap_or_else(PoisonError::into_inner);
-        served.push_back(Arc::clone(&connection));
-        if served.len() > self.most {
-            cut(&mut served);
-        }
-        connection
-    }
-
-    fn remove(&self, connection: &Arc<Conversation>) {
-        self.served.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| !Arc::ptr_eq(other, connection));
-    }
-
-    fn cut_oldest(&self) {
-        cut(&mut self.served.lock().unwrap_or_else(PoisonError::into_inner));
-    }
-}
-
-/// Ends the oldest connection that does not wait for an order: its thread sees the end of its stream.
-fn cut(served: &mut VecDeque<Arc<Conversation>>) {
-    if let Some(index) = served.iter().position(|connection| !connection.waits.load(Ordering::Acquire))
-        && let Some(oldest) = served.remove(index)
-    {
-        // It may have ended by itself.
-        let _ = oldest.stream.shutdown(Shutdown::Both);
     }
 }
 
@@ -228,7 +190,7 @@ trait OperatorStream: Read + Write {
 
 impl OperatorStream for &TcpStream {}
 
-impl OperatorStream for TlsStream<'_> {
+impl OperatorStream for TlsStream<&TcpStream> {
     fn end_deadline(&mut self) {
         Self::end_deadline(self);
     }
@@ -245,6 +207,10 @@ fn reply_to(
     connection.waits.store(request.method() == "POST", Ordering::Release);
     let address = connection.stream.peer_addr()?.ip();
     let reply = match Target::of(request.method(), request.target()) {
+        None if changes::is_feed(&request) => match answer_feed(served, connection, stream, transport, &request)? {
+            Some(reply) => reply,
+            None => return Ok(()),
+        },
         None => answer(served, transport, address, &request),
         Some(target) => match refuse_backup(served, transport, address, &request) {
             Some(refusal) => refusal,
@@ -265,10 +231,39 @@ fn reply_to(
     stream.flush()
 }
 
+/// Plaintext where TLS is required.
+fn refuse_plaintext(served: &Served, transport: Transport) -> Option<Reply> {
+    let is_refused = transport == Transport::Plain && served.tls.as_ref().is_some_and(|tls| tls.is_required);
+    is_refused.then(|| Reply::text("426 Upgrade Required", "this port is to be spoken to by TLS: https:// (setting `tls`)"))
+}
+
+/// Answers a request for changes; `None` once they have ended.
+fn answer_feed(
+    served: &Served,
+    connection: &Conversation,
+    stream: &mut impl OperatorStream,
+    transport: Transport,
+    request: &Request,
+) -> std::io::Result<Option<Reply>> {
+    if let Some(refusal) = refuse_plaintext(served, transport) {
+        return Ok(Some(refusal));
+    }
+    let login = match admit(served, connection.stream.peer_addr()?.ip(), request) {
+        Ok(login) => login,
+        Err(refusal) => return Ok(Some(refusal)),
+    };
+    // It is not cut for those who come later, and its client may be slow.
+    connection.waits.store(true, Ordering::Release);
+    connection.stream.set_write_timeout(Some(changes::SLOW_READER))?;
+    stream.end_deadline();
+    let node = changes::Node { feeds: &served.feeds, board: &served.board, console: &served.console };
+    changes::answer(&node, &connection.stream, stream, login.as_ref(), request)
+}
+
 /// Why a request of `tarndb backup` or `tarndb restore` is not served, if it is not.
 fn refuse_backup(served: &Served, transport: Transport, address: IpAddr, request: &Request) -> Option<Reply> {
-    if transport == Transport::Plain && served.tls.as_ref().is_some_and(|tls| tls.is_required) {
-        return Some(Reply::text("426 Upgrade Required", "this port is to be spoken to by TLS: https:// (setting `tls`)"));
+    if let Some(refusal) = refuse_plaintext(served, transport) {
+        return Some(refusal);
     }
     if let Err(refusal) = admit(served, address, request) {
         return Some(refusal);
@@ -314,8 +309,8 @@ fn answer_backup(
 fn answer(served: &Served, transport: Transport, address: IpAddr, request: &Request) -> Reply {
     let (method, (path, query)) = (request.method(), request.target());
     let ready = served.ready.load(Ordering::Acquire);
-    if path != "/health" && transport == Transport::Plain && served.tls.as_ref().is_some_and(|tls| tls.is_required) {
-        return Reply::text("426 Upgrade Required", "this port is to be spoken to by TLS: https:// (setting `tls`)");
+    if let Some(refusal) = refuse_plaintext(served, transport).filter(|_| path != "/health") {
+        return refusal;
     }
     if request.is_too_long {
         return Reply::text(TOO_LONG, "the body is longer than 64 KiB, or says no length");
@@ -337,31 +332,42 @@ fn answer(served: &Served, transport: Transport, address: IpAddr, request: &Requ
             Err(error) => Reply::text("500 Internal Server Error", error.to_string()),
         },
         ("GET", "/metrics") => {
-            let body = metrics::text(&served.board.report(), &served.board.schema(), served.board.backup().figures());
+            let body = metrics::text(&served.board);
             Reply { status: OK, kind: "text/plain; version=0.0.4; charset=utf-8", body }
         }
         (_, path) if path.starts_with(console::API) => served.console.answer(&served.board, ready, login.as_ref(), request),
-        ("POST", path) if path.starts_with("/cluster/") => {
-            // Browsers name where a page comes from: pages have nothing to order.
-            if request.header("origin").is_some() {
-                return Reply::text(FORBIDDEN, "orders do not come from web pages");
-            }
-            match order(path, query) {
-                Some(order) => {
-                    let reply = if served.orders.fetch_add(1, Ordering::AcqRel) < served.connections.orders_max() {
-                        carry_out(&served.board, order)
-                    } else {
-                        Reply::text(UNAVAILABLE, "too many orders wait already")
-                    };
-                    served.orders.fetch_sub(1, Ordering::AcqRel);
-                    reply
-                }
-                None => Reply::text(NOT_FOUND, "orders are POST /cluster/drain/NODE and POST /cluster/remove/NODE[?force=1]"),
-            }
+        // Browsers name where a page comes from: pages have nothing to order.
+        ("POST", path) if is_order(path) && request.header("origin").is_some() => {
+            Reply::text(FORBIDDEN, "orders do not come from web pages")
         }
+        ("POST", path) if path.starts_with("/settings/") => set(served, &path["/settings/".len()..], &request.body),
+        ("POST", path) if path.starts_with("/cluster/") => match order(path, query) {
+            Some(order) => {
+                let reply = if served.orders.fetch_add(1, Ordering::AcqRel) < served.connections.orders_max() {
+                    carry_out(&served.board, order)
+                } else {
+                    Reply::text(UNAVAILABLE, "too many orders wait already")
+                };
+                served.orders.fetch_sub(1, Ordering::AcqRel);
+                reply
+            }
+            None => Reply::text(NOT_FOUND, "orders are POST /cluster/drain/NODE and POST /cluster/remove/NODE[?force=1]"),
+        },
         (_, "/health" | "/status" | "/metrics") => Reply::text(NOT_ALLOWED, "this is to be read with GET"),
-        (_, path) if path.starts_with("/cluster/") => Reply::text(NOT_ALLOWED, "this is an order: POST"),
+        (_, path) if is_order(path) => Reply::text(NOT_ALLOWED, "this is an order: POST"),
         _ => Reply::text(NOT_FOUND, "not found"),
+    }
+}
+
+fn is_order(path: &str) -> bool {
+    path.starts_with("/cluster/") || path.starts_with("/settings/")
+}
+
+fn set(served: &Served, name: &str, value: &str) -> Reply {
+    match served.settings.as_ref().map(|settings| settings.set(name, value)) {
+        Some(Ok(said)) => Reply::text(OK, said),
+        Some(Err(refusal)) => Reply::text(BAD_REQUEST, refusal.to_string()),
+        None => Reply::text(NOT_FOUND, "this node has no settings"),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The layout of a data directory: what was fixed when it was made, and why a directory cannot be used.
 
+use crate::at_rest::AtRestError;
 use crate::devices::DevicesError;
 use crate::size::Size;
 use io::{BlobFault, BlobsLost};
@@ -15,6 +16,8 @@ pub(crate) const LAYOUT_COPY: &str = "layout-copy.toml";
 pub(crate) const FORMAT_FILES: u32 = 1;
 /// The layout of a node with devices.
 pub(crate) const FORMAT_DEVICES: u32 = 2;
+/// The layout of a node with either, encrypted.
+pub(crate) const FORMAT_ENCRYPTED: u32 = 3;
 
 /// Whether a node starts that has lost stored data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,15 +54,20 @@ pub(crate) enum LayoutError {
         source: Box<toml::de::Error>,
     },
     /// A newer version made the directory.
-    #[error("{} has format {found}, and this version knows only 1 and 2: use the version that made it, or a newer one", path.display())]
+    #[error("{} has format {found}, and this version knows only 1 to 3: use the version that made it, or a newer one", path.display())]
     Format {
         /// The file.
         path: PathBuf,
         /// Its format.
         found: u32,
     },
-    /// Data is laid out for another number of cores.
-    #[error("the data in {} is laid out for {made} cores, not {asked}: start without --cores, or with --cores {made}", path.display())]
+    /// Data on devices is laid out for another number of cores.
+    #[error(
+        "the data of {} is on devices that are laid out for {made} cores, not {asked}: devices have no room for two layouts. Start without --cores; \
+         or move to {asked} cores as docs/reference/operations.md says (`Another number of cores`): a member of a cluster joins again with empty \
+         devices, a single node is backed up and restored",
+        path.display()
+    )]
     Cores {
         /// The directory.
         path: PathBuf,
@@ -87,6 +95,9 @@ pub(crate) enum LayoutError {
     /// The devices.
     #[error(transparent)]
     Devices(#[from] DevicesError),
+    /// Encryption.
+    #[error(transparent)]
+    AtRest(#[from] AtRestError),
     /// The small files cannot be read or mended.
     #[error(transparent)]
     Blobs(#[from] BlobError),
@@ -139,7 +150,7 @@ pub(crate) enum LayoutError {
 }
 
 /// What was fixed when the directory was made.
-#[derive(Clone, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Layout {
     pub(crate) format: u32,
@@ -148,15 +159,33 @@ pub(crate) struct Layout {
     /// Absolute paths, in order; empty when the data is in files of the directory.
     #[serde(default)]
     pub(crate) devices: Vec<PathBuf>,
+    /// The data has just been copied for `cores`, and what it was before is still there: `relayout` goes on from here.
+    #[serde(default)]
+    pub(crate) relaid: Option<Relaid>,
+}
+
+/// What a copy for another number of cores has left to be done.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Relaid {
+    /// The number of cores before.
+    pub(crate) former_cores: u16,
+    /// For each core: up to this sequence all replicas have its rows.
+    pub(crate) committed: Vec<u64>,
 }
 
 impl Layout {
+    /// Whether what is stored is encrypted.
+    pub(crate) fn is_encrypted(&self) -> bool {
+        self.format == FORMAT_ENCRYPTED
+    }
+
     /// Reads the layout's text.
     pub(crate) fn parse(path: &Path, text: &str) -> Result<Self, LayoutError> {
         let layout: Self =
             toml::from_str(text).map_err(|source| LayoutError::Damaged { path: path.to_owned(), source: Box::new(source) })?;
         match layout.format {
-            FORMAT_FILES | FORMAT_DEVICES => Ok(layout),
+            FORMAT_FILES | FORMAT_DEVICES | FORMAT_ENCRYPTED => Ok(layout),
             found => Err(LayoutError::Format { path: path.to_owned(), found }),
         }
     }

@@ -8,6 +8,10 @@ use std::net::{IpAddr, UdpSocket};
 const KEPT_LEAST: u64 = 8;
 const KEPT_MOST: u64 = 64;
 
+/// Clients of SQL at once: each has two threads, and four descriptors, of which one is that of a client over NoSQL.
+const SQL_CONNECTIONS_MOST: u64 = 256;
+const SQL_DESCRIPTORS: u64 = 3;
+
 /// CPU time that this process may have.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Cpus {
@@ -48,14 +52,20 @@ impl Cpus {
     }
 }
 
-/// How many descriptors stay free of clients' connections.
-pub(crate) fn descriptors_kept(max: u64) -> u64 {
-    (max / 8).clamp(KEPT_LEAST, KEPT_MOST)
+/// How many descriptors stay free of clients' connections; with the port of SQL those of its clients, too.
+pub(crate) fn descriptors_kept(max: u64, has_sql: bool) -> u64 {
+    let sql = if has_sql { sql_connections(max) as u64 * SQL_DESCRIPTORS } else { 0 };
+    (max / 8).clamp(KEPT_LEAST, KEPT_MOST) + sql
+}
+
+/// How many clients of SQL there are at once: with all of them a quarter of the descriptors is theirs.
+pub(crate) fn sql_connections(max: u64) -> usize {
+    (max / 16).clamp(1, SQL_CONNECTIONS_MOST) as usize
 }
 
 /// How many connections the HTTP port has at once: half of what is kept.
 pub(crate) fn http_connections(max: u64) -> usize {
-    (descriptors_kept(max) / 2) as usize
+    (descriptors_kept(max, false) / 2) as usize
 }
 
 /// Whether an address is one of this machine's.
@@ -80,6 +90,13 @@ mod tests {
     use std::net::Ipv4Addr;
 
     #[test]
+    fn clients_of_sql_have_their_part_of_the_descriptors() {
+        assert_eq!((sql_connections(1_024), descriptors_kept(1_024, true)), (64, 64 + 192));
+        assert_eq!((sql_connections(1 << 20), descriptors_kept(1 << 20, true)), (256, 64 + 768));
+        assert_eq!(sql_connections(8), 1);
+    }
+
+    #[test]
     fn a_quota_below_the_cpus_decides_how_many_cores_there_are() {
         let cores = |available, quota| Cpus { available, quota }.cores();
         assert_eq!(cores(8, None), 8);
@@ -91,7 +108,7 @@ mod tests {
 
     #[test]
     fn some_descriptors_are_kept_from_clients() {
-        assert_eq!([64, 256, 1_024, u64::MAX].map(descriptors_kept), [8, 32, 64, 64]);
+        assert_eq!([64, 256, 1_024, u64::MAX].map(|max| descriptors_kept(max, false)), [8, 32, 64, 64]);
         assert_eq!([64, 1_024].map(http_connections), [4, 32]);
     }
 

@@ -1,5 +1,6 @@
 //! The binary `tarndb`: reads the command line, dispatches to a command, and turns its outcome into an exit code.
 
+mod at_rest;
 mod audit_file;
 mod audit_settings;
 mod audit_syslog;
@@ -14,12 +15,16 @@ mod devices;
 mod doctor;
 mod environment;
 mod exit;
+mod feed;
+mod file_copy;
 mod first_superuser;
+mod follow;
 mod http;
 mod identity;
 mod inspect;
 mod layout;
 mod limits;
+mod live_settings;
 mod logging;
 mod memory_shares;
 mod metrics;
@@ -28,6 +33,7 @@ mod node_tls;
 mod operate;
 mod operator_logins;
 mod private_files;
+mod relayout;
 mod service_manager;
 mod settings;
 mod settings_file;
@@ -67,10 +73,12 @@ fn main() -> ExitCode {
         Command::Status(arguments) => operate::status(&arguments).map_err(Failure::from),
         Command::Top(arguments) => top::run(&arguments).map_err(Failure::from),
         Command::Doctor(arguments) => Ok(doctor::run(&arguments)),
+        Command::Set(arguments) => operate::set(&arguments).map_err(Failure::from),
         Command::Drain(arguments) => operate::drain(&arguments).map_err(Failure::from),
         Command::Remove(arguments) => operate::remove(&arguments).map_err(Failure::from),
         Command::Backup(arguments) => backup::backup(&arguments).map_err(Failure::from),
         Command::Restore(arguments) => backup::restore(&arguments).map_err(Failure::from),
+        Command::Follow(arguments) => follow::run(&arguments).map_err(Failure::from),
         Command::Inspect(arguments) => inspect::run(&arguments).map_err(Failure::from),
         Command::Completions { shell } => {
             let mut out = Vec::new();

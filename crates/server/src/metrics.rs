@@ -7,14 +7,40 @@ mod requests;
 pub(crate) use engine::{largest_tables, table_bytes};
 pub(crate) use requests::latencies;
 
+use self::engine::escaped;
 use self::family::family;
 use crate::status;
-use ::node::{BackupFigures, CoreReport, Held, RebuildReport, Report};
+use ::node::{BackupFigures, Board, CoreReport, Held, RebuildReport, Report};
+use cql::system::RoleUsage;
 use model::Schema;
 use std::sync::atomic::Ordering;
 
+/// So many roles have figures.
+const ROLES_MAX: usize = 100;
+
 /// One text for all.
-pub(crate) fn text(report: &Report, schema: &Schema, backups: &BackupFigures) -> String {
+pub(crate) fn text(board: &Board) -> String {
+    let mut out = of_report(&board.report(), &board.schema(), board.backup().figures());
+    write_role_uses(&mut out, &board.role_uses().shown(&board.schema()));
+    out
+}
+
+/// What clients of limited roles use.
+fn write_role_uses(out: &mut String, usages: &[RoleUsage]) {
+    let mut of_each = |name: &str, kind: &str, help: &str, figure: fn(&RoleUsage) -> u64| {
+        let shown = usages.iter().take(ROLES_MAX);
+        family(out, name, kind, help, shown.map(|usage| (format!("{{role=\"{}\"}}", escaped(&usage.role)), figure(usage))));
+    };
+    of_each("tarndb_role_connections", "gauge", "Connections of clients, by role, of roles that have limits.", |usage| {
+        usage.connections.into()
+    });
+    let help = "Requests that were refused because their role has reached a limit.";
+    of_each("tarndb_role_requests_refused_total", "counter", help, |usage| usage.refused_requests);
+    let help = "Connections that were refused because their role has as many as it may.";
+    of_each("tarndb_role_connections_refused_total", "counter", help, |usage| usage.refused_connections);
+}
+
+fn of_report(report: &Report, schema: &Schema, backups: &BackupFigures) -> String {
     let mut out = String::new();
     let mut per_core = |name: &str, kind: &str, help: &str, figure: fn(&CoreReport) -> u64| {
         let values = report.cores.iter().map(|core| (format!("{{core=\"{}\"}}", core.core), figure(core)));
@@ -35,6 +61,8 @@ pub(crate) fn text(report: &Report, schema: &Schema, backups: &BackupFigures) ->
     per_core("tarndb_view_slots_behind", "gauge", help, |core| core.views_behind.into());
     let help = "Log-ins that were refused: no such role, or another password.";
     per_core("tarndb_logins_failed_total", "counter", help, |core| core.logins_failed);
+    let help = "Requests that took longer than the setting slow_query_threshold_ms.";
+    per_core("tarndb_slow_requests_total", "counter", help, |core| core.slow_requests);
     let help = "Lines of the audit log that were dropped: the writer did not keep up, or could not write.";
     per_core("tarndb_audit_lines_dropped_total", "counter", help, |core| core.audit_dropped);
     if report.clustered {
@@ -163,7 +191,7 @@ mod tests {
         let rebuild =
             RebuildReport { node: 1, slots: 3, left_bytes: 70, held: Held::Full, held_us: [1_500_000, 0, 0], ..RebuildReport::default() };
         report.cores[0].rebuilds = vec![rebuild];
-        let text = text(&report, &Schema::empty(), &BackupFigures::default());
+        let text = of_report(&report, &Schema::empty(), &BackupFigures::default());
         for line in [
             "tarndb_cluster_members{state=\"up\"} 2",
             "tarndb_cluster_members{state=\"down\"} 0",
@@ -186,7 +214,7 @@ mod tests {
 
     #[test]
     fn every_value_follows_its_help_and_type() {
-        let text = text(&status::tests::report(), &Schema::empty(), &BackupFigures::default());
+        let text = of_report(&status::tests::report(), &Schema::empty(), &BackupFigures::default());
         let mut known = Vec::new();
         for line in text.lines() {
             match line.strip_prefix("# TYPE ") {
@@ -203,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_benchmark_finds_what_the_process_takes() {
-        let text = text(&Report::default(), &Schema::empty(), &BackupFigures::default());
+        let text = of_report(&Report::default(), &Schema::empty(), &BackupFigures::default());
         let read = bench::target::read_metrics(&text);
         assert!(read.cpu_s.is_some() && read.memory > Some(0), "{text}");
         assert!(read.network_received.is_some() && read.network_sent.is_some(), "{text}");
@@ -216,7 +244,8 @@ mod tests {
 
     #[test]
     fn a_node_by_itself_has_no_cluster() {
-        let text = text(&Report { cores: vec![CoreReport::default()], ..Report::default() }, &Schema::empty(), &BackupFigures::default());
+        let text =
+            of_report(&Report { cores: vec![CoreReport::default()], ..Report::default() }, &Schema::empty(), &BackupFigures::default());
         assert!(text.contains("tarndb_engine_rows") && !text.contains("tarndb_cluster"), "{text}");
     }
 }

@@ -1,5 +1,6 @@
 //! The parts of a node that come from the data directory: identity, schema, and each core's shard.
 
+use crate::at_rest::AtRest;
 use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::identity;
@@ -7,15 +8,16 @@ use crate::layout::Losses;
 use crate::memory_shares::MemoryShares;
 use crate::settings;
 use base::{CoreId, TableId};
-use engine::{Engine, OpenError, Sequence};
+use engine::{Engine, LogKey, OpenError, Sequence};
 use io_linux::{CoreEnv, FileLayout, MappedMemory, MappedMemoryError};
 use model::Schema;
 use model::schema_blob::{self, SchemaBlobError};
 use node::{
     AerospikeConfig, AuditConfig, Board, CertificateLogins, ClientTlsConfig, ClusterConfig, Core, CoreParts, FirstSuperuser, IdentityKind,
-    LOG_BLOB, Listening, MetadataBlobs, NodeConfig, Protocol, SCHEMA_BLOB, SNAPSHOT_BLOB, SharedStatements, Versions, replication_blob,
-    truncations_blob,
+    LOG_BLOB, Listening, LiveSettings, MetadataBlobs, NodeConfig, Protocol, SCHEMA_BLOB, SNAPSHOT_BLOB, SharedStatements, Versions,
+    replication_blob, truncations_blob,
 };
+use node_linux::CoreFactory;
 use shard::{Durability, Shard, decode_truncations};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -59,11 +61,31 @@ pub(crate) enum NodeError {
 
 /// A shard's files.
 #[derive(Clone, Debug)]
-struct ShardFiles {
+pub(crate) struct ShardFiles {
     data: String,
     buffer: PathBuf,
     /// How long the second one was before this start.
     buffer_bytes_found: usize,
+}
+
+impl ShardFiles {
+    pub(crate) fn of(data_dir: &DataDir, core: u16, memory: &MappedMemory) -> Self {
+        let data = match data_dir.file(core) {
+            FileLayout::Whole(path) => path.display().to_string(),
+            FileLayout::Striped { .. } => format!("the area of shard {core} on the devices"),
+        };
+        Self { data, buffer: data_dir.shard_buffer(core), buffer_bytes_found: memory.found_bytes() }
+    }
+}
+
+/// How a node with so many cores divides its memory.
+pub(crate) fn memory_shares(config: &Config, cores: u16) -> Result<MemoryShares, NodeError> {
+    let stable_bytes = engine::Config::new(0, 0, 0, 0, 0).stable_bytes(MIRRORS);
+    MemoryShares::of(config.memory_limit.0, cores, stable_bytes as u64).map_err(|needed| NodeError::MemoryLimit {
+        limit_mib: config.memory_limit.0 >> 20,
+        cores,
+        needed_mib: (needed >> 20) + 1,
+    })
 }
 
 /// What a core has stored: up to where tables are empty, and what it keeps for replicas that are away.
@@ -79,6 +101,17 @@ pub(crate) struct Secrets {
     pub(crate) superuser: Option<Arc<FirstSuperuser>>,
 }
 
+/// What the cores share with the rest of the process.
+pub(crate) struct SharedParts {
+    /// Where operators read figures and leave orders.
+    pub(crate) board: Arc<Board>,
+    /// Where they change settings.
+    pub(crate) settings: Arc<LiveSettings>,
+    pub(crate) secrets: Secrets,
+    /// How requests are audited, if they are.
+    pub(crate) audit: Option<AuditConfig>,
+}
+
 /// What all cores are made from.
 pub(crate) struct NodeParts {
     config: Arc<NodeConfig>,
@@ -90,6 +123,7 @@ pub(crate) struct NodeParts {
     memory: Vec<MappedMemory>,
     files: Vec<ShardFiles>,
     losses: Losses,
+    log_key: Option<LogKey>,
     store: u64,
     shard_bytes: u64,
     shard_capacity: u64,
@@ -114,14 +148,7 @@ struct Intervals {
 
 impl NodeParts {
     /// Reads the parts, making what is missing in a new data directory.
-    pub(crate) fn open(
-        config: &Config,
-        data_dir: &DataDir,
-        losses: Losses,
-        board: Arc<Board>,
-        secrets: Secrets,
-        audit: Option<AuditConfig>,
-    ) -> Result<Self, NodeError> {
+    pub(crate) fn open(config: &Config, data_dir: &DataDir, losses: Losses, shared: SharedParts) -> Result<Self, NodeError> {
         let (cores, blobs) = (data_dir.cores, &data_dir.blobs);
         let schema = match blobs.get(SCHEMA_BLOB) {
             Some(bytes) => schema_blob::decode(bytes)?,
@@ -137,24 +164,12 @@ impl NodeParts {
         }
         let probe = engine_config(0, 0, 0, 0, 0, Intervals::default());
         let stable_bytes = probe.stable_bytes(MIRRORS);
-        let shares = MemoryShares::of(config.memory_limit.0, cores, stable_bytes as u64).map_err(|needed| NodeError::MemoryLimit {
-            limit_mib: config.memory_limit.0 >> 20,
-            cores,
-            needed_mib: (needed >> 20) + 1,
-        })?;
+        let shares = memory_shares(config, cores)?;
         let memory =
             (0..cores).map(|core| MappedMemory::open(&data_dir.shard_buffer(core), stable_bytes)).collect::<Result<Vec<_>, _>>()?;
-        let files_of = |(core, memory): (u16, &MappedMemory)| ShardFiles {
-            data: match data_dir.file(core) {
-                FileLayout::Whole(path) => path.display().to_string(),
-                FileLayout::Striped { .. } => format!("the area of shard {core} on the devices"),
-            },
-            buffer: data_dir.shard_buffer(core),
-            buffer_bytes_found: memory.found_bytes(),
-        };
-        let files = (0..cores).zip(&memory).map(files_of).collect();
+        let files = (0..cores).zip(&memory).map(|(core, memory)| ShardFiles::of(data_dir, core, memory)).collect();
         Ok(Self {
-            config: Arc::new(node_config(config, data_dir, board, secrets, audit, &shares)),
+            config: Arc::new(node_config(config, data_dir, shared, &shares)),
             metadata: MetadataBlobs { log: blobs.get(LOG_BLOB).cloned(), snapshot: blobs.get(SNAPSHOT_BLOB).cloned() },
             replication: (0..cores).map(|core| blobs.get(&replication_blob(CoreId(core))).cloned()).collect(),
             schema: Arc::new(schema),
@@ -163,6 +178,7 @@ impl NodeParts {
             memory,
             files,
             losses,
+            log_key: data_dir.at_rest.as_ref().map(AtRest::log_key),
             store: data_dir.identity as u64,
             shard_bytes: shares.shard_bytes,
             shard_capacity: data_dir.capacity.0 / u64::from(cores),
@@ -176,7 +192,7 @@ impl NodeParts {
     }
 
     /// One factory a core, to be called on its thread. `ready` is told when the node serves clients, and dropped when it ends before.
-    pub(crate) fn into_factories(self, ready: Sender<()>) -> Vec<impl FnOnce(&mut CoreEnv) -> Core + Send + 'static> {
+    pub(crate) fn into_factories(self, ready: Sender<()>) -> Vec<CoreFactory> {
         let Self {
             config,
             metadata,
@@ -187,6 +203,7 @@ impl NodeParts {
             memory,
             files,
             losses,
+            log_key,
             store,
             shard_bytes,
             shard_capacity,
@@ -197,8 +214,8 @@ impl NodeParts {
         let boot = boot_number();
         let make = move |(((truncations, replication), memory), files): ((CoreBlobs, MappedMemory), ShardFiles)| {
             let (config, schema, statements) = (Arc::clone(&config), Arc::clone(&schema), Arc::clone(&statements));
-            let (metadata, ready) = (metadata.clone(), ready.clone());
-            move |environment: &mut CoreEnv| {
+            let (metadata, ready, log_key) = (metadata.clone(), ready.clone(), log_key.clone());
+            Box::new(move |environment: &mut CoreEnv| {
                 let core = environment.core;
                 if let [cql, shard_aware, others @ ..] = &environment.addresses[..] {
                     // Every core sets the same.
@@ -218,6 +235,7 @@ impl NodeParts {
                     boot,
                     accepts_loss: losses == Losses::Accepted,
                     has_run: !schema.keyspaces.is_empty(),
+                    log_key,
                     ..engine_config(store, core.0, file.bytes, shard_capacity, shard_bytes, intervals)
                 };
                 let tables: BTreeSet<TableId> = schema.tables().flat_map(|table| table.stored()).collect();
@@ -239,27 +257,21 @@ impl NodeParts {
                 let on_ready = (core == CoreId(0)).then(|| Box::new(tell) as node::OnReady);
                 Core::new(CoreParts { core, cores, config, schema, shard, statements, replication, metadata, on_ready })
                     .with_on_failure(Box::new(move |error| fail(core, &files, error)))
-            }
+            }) as CoreFactory
         };
         truncations.into_iter().zip(replication).zip(memory).zip(files).map(make).collect()
     }
 }
 
 /// What all cores of the node go by.
-fn node_config(
-    config: &Config,
-    data_dir: &DataDir,
-    board: Arc<Board>,
-    secrets: Secrets,
-    audit: Option<AuditConfig>,
-    shares: &MemoryShares,
-) -> NodeConfig {
+fn node_config(config: &Config, data_dir: &DataDir, shared: SharedParts, shares: &MemoryShares) -> NodeConfig {
+    let SharedParts { board, settings: live, secrets, audit } = shared;
     let Secrets { tls, client_tls, superuser } = secrets;
     NodeConfig {
         cluster_name: config.cluster_name.clone(),
         data_center: config.data_center.clone(),
         rack: config.rack.clone(),
-        settings: config.shown(data_dir.cores, data_dir.capacity),
+        live,
         host_id: identity::host_id(data_dir.identity),
         requires_login: config.authentication != settings::Authentication::None,
         certificates: certificates(config),
@@ -279,6 +291,7 @@ fn node_config(
             tls: tls.map(Arc::new),
             planted: None,
         }),
+        role_uses: Arc::clone(board.role_uses()),
         board: Some(board),
         aerospike: AerospikeConfig::new(
             identity::host_id(data_dir.identity),
@@ -288,7 +301,6 @@ fn node_config(
         listening: OnceLock::new(),
         started_s: std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs() as u32),
         frame_body_bytes_max: 16 << 20,
-        batch_limits: config.batch_limits(),
         unsent_bytes_max: UNSENT_BYTES_MAX,
         requests_bytes_max: usize::try_from(shares.requests_bytes).unwrap_or(usize::MAX),
     }
@@ -347,7 +359,7 @@ fn random_number() -> u64 {
 }
 
 /// A shard that cannot be opened ends the process: serving without its rows would be wrong.
-fn fail(core: CoreId, files: &ShardFiles, error: &OpenError) -> ! {
+pub(crate) fn fail(core: CoreId, files: &ShardFiles, error: &OpenError) -> ! {
     const ACCEPT: &str = "`tarndb start --accept-data-loss` starts with what is left; a member of a cluster gets the rest from others";
     let buffer = files.buffer.display();
     let (file, remedy) = match error {

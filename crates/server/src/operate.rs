@@ -1,6 +1,6 @@
-//! `tarndb status`, `drain` and `remove`: a node's HTTP port from the command line, which `tarndb top` asks, too.
+//! `tarndb status`, `set`, `drain` and `remove`: a node's HTTP port from the command line, which `tarndb top` asks, too.
 
-use crate::cli::{DrainArguments, NodeArguments, RemoveArguments, StatusArguments};
+use crate::cli::{DrainArguments, NodeArguments, RemoveArguments, SetArguments, StatusArguments};
 use crate::status::Status;
 use crate::tls_files::{TlsFileError, now, read_file};
 use crate::tls_stream::TlsStream;
@@ -169,7 +169,7 @@ impl Asked {
         match code.ok_or_else(|| self.strange("it does not speak HTTP".to_owned()))? {
             200 => Ok(()),
             401 | 403 | 429 => Err(OperateError::Login { http: self.url(), text: text() }),
-            404 => Err(self.strange("it has no backups".to_owned())),
+            404 => Err(self.strange("it does not know what it is asked for".to_owned())),
             426 => Err(OperateError::Plaintext { http: self.url() }),
             503 => Err(OperateError::Unavailable { text: text() }),
             _ => Err(OperateError::Refused { text: text() }),
@@ -235,6 +235,13 @@ pub(crate) fn status(arguments: &StatusArguments) -> Result<ExitCode, OperateErr
         print(&status.to_string());
     }
     Ok(if status.healthy { ExitCode::SUCCESS } else { ExitCode::from(DEGRADED) })
+}
+
+/// Changes a setting of a node.
+pub(crate) fn set(arguments: &SetArguments) -> Result<ExitCode, OperateError> {
+    let said = Asked::new(&arguments.node)?.send(&format!("/settings/{}", arguments.name), arguments.value.as_bytes())?;
+    print(&format!("{}\n", String::from_utf8_lossy(&said).trim_end()));
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Has a member emptied.

@@ -3,8 +3,8 @@
 //! Invariant: one password is compared at a time, so that guesses take
 //! no more than one CPU.
 
-use cql::roles::Roles;
-use node::{Board, FailedLogins, TooManyFailures, is_worth_a_line};
+use cql::roles::{Proof, Roles};
+use node::{Board, FailedLogins, TooManyFailures, fits_password, is_worth_a_line};
 use ring::hmac;
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -69,7 +69,8 @@ impl OperatorLogins {
             return Err(OperatorRefusal::NoRoles);
         }
         let roles = Roles::of(&schema);
-        let hash = roles.hash_of(role);
+        let verifier = roles.verifier(role, Proof::Password);
+        let hash = verifier.hash;
         let digest = hmac::sign(&self.key, &[role.as_bytes(), b"\0", password.as_bytes()].concat());
         let is_known = lock(&self.fitted).get(role).is_some_and(|(fitted, known)| fitted == hash && known.as_ref() == digest.as_ref());
         if !(is_known && roles.logs_in(role, hash)) {
@@ -77,9 +78,9 @@ impl OperatorLogins {
             std::thread::sleep(Duration::from_micros(wait_us));
             let fits = {
                 let _one_at_a_time = lock(&self.comparing);
-                bcrypt::verify(password, hash).unwrap_or(false) && roles.logs_in(role, hash)
+                fits_password(password, Proof::Password, verifier) && roles.logs_in(role, hash)
             };
-            if !fits {
+            if !fits || !roles.admits(role, address) {
                 self.note_failure(address, role);
                 return Err(OperatorRefusal::BadCredentials);
             }

@@ -32,6 +32,12 @@ pub(crate) fn ready(board: Arc<Board>) {
     }
 }
 
+/// The node does this before it serves clients, and will tell more within `patience`.
+pub(crate) fn starting(what: &str, patience: Duration) {
+    let patience_us = u32::try_from(patience.as_micros()).unwrap_or(u32::MAX);
+    tell(&[NotifyState::Status(what), NotifyState::ExtendTimeoutUsec(patience_us)]);
+}
+
 fn tell(state: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(state) {
         tracing::warn!(%error, "the service manager at NOTIFY_SOCKET cannot be told");

@@ -39,6 +39,9 @@ pub(crate) struct Settings {
     /// The port for GridDB clients; 0 picks a free one [default: none, which leaves it off].
     #[arg(long, value_name = "PORT", env = "TARNDB_GRIDDB_PORT")]
     pub(crate) griddb_port: Option<u16>,
+    /// The port for GridDB clients of SQL (JDBC), which needs griddb_port; 0 picks a free one [default: none, which leaves it off].
+    #[arg(long, value_name = "PORT", env = "TARNDB_GRIDDB_SQL_PORT")]
+    pub(crate) griddb_sql_port: Option<u16>,
     /// The port for `tarndb status`, metrics and health checks; 0 picks a free one [default: 8080].
     #[arg(long, value_name = "PORT", env = "TARNDB_HTTP_PORT")]
     pub(crate) http_port: Option<u16>,
@@ -69,7 +72,7 @@ pub(crate) struct Settings {
     /// The rack's name: replicas of a row are placed in different racks where there are several [default: rack1].
     #[arg(long, value_name = "NAME", env = "TARNDB_RACK")]
     pub(crate) rack: Option<String>,
-    /// Whether clients have to log in as a role; Aerospike clients cannot, and their port is off then [default: none].
+    /// Whether clients have to log in as a role; Aerospike clients are served then only if there are aerospike_namespaces [default: none].
     #[arg(long, value_enum, value_name = "HOW", env = "TARNDB_AUTHENTICATION")]
     pub(crate) authentication: Option<Authentication>,
     /// What of a client's certificate is its identity, by which roles know it [default: spiffe].
@@ -135,6 +138,12 @@ pub(crate) struct Settings {
     /// Files or block devices for the data: each PATH or PATH=SIZE, separated by commas [default: a file a core in the data directory].
     #[arg(long, value_delimiter = ',', value_name = "DEVICES", env = "TARNDB_DEVICES")]
     pub(crate) devices: Option<Vec<DeviceSpec>>,
+    /// A file with the master key of encryption at rest: 64 hexadecimal digits or 32 bytes in Base64; decided at the first start [default: none, and nothing is encrypted].
+    #[arg(long, value_name = "FILE", env = "TARNDB_ENCRYPTION_KEY_FILE")]
+    pub(crate) encryption_key_file: Option<PathBuf>,
+    /// A command for the shell that prints that key instead [default: none].
+    #[arg(long, value_name = "COMMAND", env = "TARNDB_ENCRYPTION_KEY_COMMAND")]
+    pub(crate) encryption_key_command: Option<String>,
     /// When a write is acknowledged [default: memory].
     #[arg(long, value_enum, value_name = "WHEN", env = "TARNDB_DURABILITY")]
     pub(crate) durability: Option<Durability>,
@@ -159,12 +168,18 @@ pub(crate) struct Settings {
     /// An unlogged CQL batch over more partitions than this is answered with a warning [default: 10].
     #[arg(long, value_name = "N", env = "TARNDB_UNLOGGED_BATCH_ACROSS_PARTITIONS_WARN_THRESHOLD")]
     pub(crate) unlogged_batch_across_partitions_warn_threshold: Option<u32>,
+    /// Requests that take longer are slow: they are logged and listed, in milliseconds, 0 (none) to 3600000 [default: 500].
+    #[arg(long, value_name = "MS", env = "TARNDB_SLOW_QUERY_THRESHOLD_MS")]
+    pub(crate) slow_query_threshold_ms: Option<u32>,
     /// Whether each core's thread stays on its own CPU [default: cpus].
     #[arg(long, value_enum, value_name = "WHERE", env = "TARNDB_PIN")]
     pub(crate) pin: Option<Pin>,
     /// What to log, as a filter: `warn`, `info`, `debug`, `info,tarndb_node=debug` [default: info, or RUST_LOG].
     #[arg(long, value_name = "FILTER", env = "TARNDB_LOG")]
     pub(crate) log: Option<String>,
+    /// Log lines for people, or a JSON object each [default: text].
+    #[arg(long, value_enum, value_name = "FORMAT", env = "TARNDB_LOG_FORMAT")]
+    pub(crate) log_format: Option<LogFormat>,
 }
 
 impl Settings {
@@ -180,6 +195,7 @@ impl Settings {
             aerospike_namespaces: self.aerospike_namespaces.or(other.aerospike_namespaces),
             aerospike_replication_factor: self.aerospike_replication_factor.or(other.aerospike_replication_factor),
             griddb_port: self.griddb_port.or(other.griddb_port),
+            griddb_sql_port: self.griddb_sql_port.or(other.griddb_sql_port),
             http_port: self.http_port.or(other.http_port),
             node_port: self.node_port.or(other.node_port),
             join: self.join.or(other.join),
@@ -212,6 +228,8 @@ impl Settings {
             memory_limit: self.memory_limit.or(other.memory_limit),
             capacity: self.capacity.or(other.capacity),
             devices: self.devices.or(other.devices),
+            encryption_key_file: self.encryption_key_file.or(other.encryption_key_file),
+            encryption_key_command: self.encryption_key_command.or(other.encryption_key_command),
             durability: self.durability.or(other.durability),
             flush_interval_ms: self.flush_interval_ms.or(other.flush_interval_ms),
             scrub_interval_hours: self.scrub_interval_hours.or(other.scrub_interval_hours),
@@ -222,8 +240,10 @@ impl Settings {
             unlogged_batch_across_partitions_warn_threshold: self
                 .unlogged_batch_across_partitions_warn_threshold
                 .or(other.unlogged_batch_across_partitions_warn_threshold),
+            slow_query_threshold_ms: self.slow_query_threshold_ms.or(other.slow_query_threshold_ms),
             pin: self.pin.or(other.pin),
             log: self.log.or(other.log),
+            log_format: self.log_format.or(other.log_format),
         }
     }
 
@@ -302,6 +322,17 @@ pub(crate) enum AuditWhenFull {
     Drop,
     /// Requests wait.
     Block,
+}
+
+/// What a log line looks like.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum LogFormat {
+    /// Time, level, where in the program, message and fields.
+    #[default]
+    Text,
+    /// A JSON object with the same.
+    Json,
 }
 
 /// Where threads run.

@@ -1,5 +1,6 @@
 //! The settings as `system_views.settings` shows them: by name, each with the value that the node runs with. Of secrets only the files.
 
+use crate::at_rest::KeySource;
 use crate::audit_settings::NOT_AUDITED;
 use crate::config::Config;
 use crate::size::Size;
@@ -28,6 +29,9 @@ impl Config {
                 ("tls_key", file(client.map(|files| &*files.key))),
                 ("tls_client_ca", file(client.and_then(|files| files.authority.as_deref()))),
                 ("tls", tls.to_owned()),
+                ("encryption_key_file", file(self.master_key.as_ref().and_then(KeySource::file))),
+                // It may have a secret of its own.
+                ("encryption_key_command", if matches!(self.master_key, Some(KeySource::Command(_))) { "set" } else { "" }.to_owned()),
             ]
             .map(|(name, value)| (name.to_owned(), value)),
         );
@@ -70,7 +74,7 @@ mod tests {
         let command = Settings::augment_args(Command::new("settings"));
         let mut settings: Vec<String> = command.get_arguments().map(|argument| argument.get_id().to_string()).collect();
         // Logging begins before there is a configuration.
-        settings.retain(|name| name != "log");
+        settings.retain(|name| name != "log" && name != "log_format");
         settings.sort_unstable();
         assert_eq!(shown, settings);
     }

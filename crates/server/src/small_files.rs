@@ -8,6 +8,7 @@
 //!
 //! Invariant: reading writes nothing.
 
+use crate::file_copy::read_copy;
 use crate::identity::{self, IDENTITY_BLOB};
 use crate::layout::{LAYOUT, LAYOUT_COPY, Layout, LayoutError, Losses};
 use io::{
@@ -50,7 +51,7 @@ pub(crate) fn blob_directories(directory: &Path) -> BlobDirectories {
 /// When one has no good copy.
 pub(crate) fn read(directory: &Path, losses: Losses) -> Result<SmallFiles, LayoutError> {
     let copies = read_blobs(&blob_directories(directory))?;
-    let layouts = [LAYOUT, LAYOUT_COPY].map(|name| read_file(&directory.join(name)));
+    let layouts = [LAYOUT, LAYOUT_COPY].map(|name| read_copy(&directory.join(name)));
     let new = SmallFiles {
         directory: directory.to_owned(),
         identity: None,
@@ -181,13 +182,6 @@ fn choose_layout(directory: &Path, owner: BlobOwner, layouts: &[Option<BlobCopy>
             Ok((Some(blob), true))
         }
         Err([first, second]) => Err(LayoutError::LayoutDamaged { path: directory.join(LAYOUT), first, second }),
-    }
-}
-
-fn read_file(path: &Path) -> Option<BlobCopy> {
-    match std::fs::read(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-        other => Some(other.map_err(|error| error.to_string())),
     }
 }
 

@@ -11,14 +11,17 @@ use crate::first_superuser::Superuser;
 use crate::http::{Http, HttpOptions};
 use crate::layout::Losses;
 use crate::limits::{self, Cpus};
+use crate::live_settings::SettingsControl;
 use crate::logging;
-use crate::node::{NodeParts, Secrets};
+use crate::node::{NodeParts, Secrets, SharedParts};
 use crate::node_tls;
 use crate::private_files;
+use crate::relayout;
 use crate::service_manager;
 use crate::settings::{Authentication, Pin};
 use crate::settings_file;
-use ::node::{AuditConfig, Board};
+use ::node::{Board, LiveSettings};
+use griddb_sql::SqlPort;
 use io::Placement;
 use io_linux::{ListenerOptions, Machine, Options, Pinning, Signals};
 use std::io::Write;
@@ -33,7 +36,7 @@ pub(crate) fn run(arguments: StartArguments, from_variables: &[String]) -> Resul
         Some(path) => settings.or(settings_file::read(&path)?),
         None => settings,
     };
-    logging::start(settings.log.as_deref())?;
+    let log = logging::start(settings.log.as_deref(), settings.log_format.unwrap_or_default())?;
     let config = Config::new(settings, Host { memory: io_linux::memory() }).map_err(|error| {
         let keys = error.keys().into_iter().filter(|key| from_variables.iter().any(|from| from == key));
         let variables = keys.map(|key| format!("TARNDB_{}", key.to_uppercase())).collect();
@@ -49,25 +52,34 @@ pub(crate) fn run(arguments: StartArguments, from_variables: &[String]) -> Resul
     let tls = config.node_tls.as_ref().map(|files| node_tls::read(files, config.listen)).transpose()?;
     let losses = if accept_data_loss { Losses::Accepted } else { Losses::Refused };
     io_linux::make_files_private();
-    let data_dir = DataDir::open(&config, losses, cpus.cores())?;
+    let mut data_dir = DataDir::open(&config, losses, cpus.cores())?;
     private_files::take_from_others(&config.data_dir);
-    cpus.warn(data_dir.cores);
+    if let Some(at_rest) = &data_dir.at_rest {
+        at_rest.follow();
+    }
+    cpus.warn(data_dir.cores_asked.unwrap_or(data_dir.cores));
     let superuser = Superuser::prepare(&config, &data_dir.blobs)?;
+    relayout::run(&config, &mut data_dir)?;
     let audit = config.audit.as_ref().map(AuditWriter::start).transpose()?;
     let board = Arc::new(Board::new(config.node_port.is_some()));
+    let settings = Arc::new(LiveSettings::new(&config.batch_limits(), config.shown(data_dir.cores, data_dir.capacity)));
+    settings.set_slow_query_threshold_ms(config.slow_query_threshold_ms);
     let http = HttpOptions {
         address: SocketAddr::new(config.listen, config.http_port),
         connections_max: limits::http_connections(descriptors_max),
         requires_login: config.authentication != Authentication::None,
         tls: client_tls.as_ref().map(ClientTlsSource::config),
         console: Console::new(&config, client_tls.as_ref().map(ClientTlsSource::config)),
+        settings: SettingsControl { settings: Arc::clone(&settings), log },
     };
     let http = Http::start(http, Arc::clone(&board))?;
+    let sql = bind_sql(&config)?;
     let reports = Arc::clone(&board);
     let (ready, is_ready) = channel();
     let secrets = Secrets { tls, client_tls: client_tls.as_ref().map(ClientTlsSource::config), superuser: superuser.first.clone() };
     let audit_config = audit.as_ref().map(AuditWriter::config);
-    let machine = start_cores(&config, &data_dir, losses, Arc::clone(&board), secrets, audit_config, ready)?;
+    let shared = SharedParts { board: Arc::clone(&board), settings, secrets, audit: audit_config };
+    let machine = start_cores(&config, &data_dir, losses, shared, ready)?;
     board.backup().set_waker(data_dir.cores, machine.waker());
     if let Some(source) = client_tls {
         source.follow();
@@ -76,7 +88,9 @@ pub(crate) fn run(arguments: StartArguments, from_variables: &[String]) -> Resul
     if machine.wait_accepting()? && is_ready.recv().is_ok() {
         http.ready(machine.addresses().first().copied());
         superuser.ready();
-        announce(&config, &data_dir, &machine.addresses(), http.address);
+        let addresses = machine.addresses();
+        let sql = start_sql(sql, &config, &addresses)?;
+        announce(&config, &data_dir, &addresses, sql, http.address);
         service_manager::ready(reports);
     }
     machine.join();
@@ -88,15 +102,7 @@ pub(crate) fn run(arguments: StartArguments, from_variables: &[String]) -> Resul
 }
 
 /// Wires a node's cores to this machine.
-fn start_cores(
-    config: &Config,
-    data_dir: &DataDir,
-    losses: Losses,
-    board: Arc<Board>,
-    secrets: Secrets,
-    audit: Option<AuditConfig>,
-    ready: Sender<()>,
-) -> Result<Machine, Failure> {
+fn start_cores(config: &Config, data_dir: &DataDir, losses: Losses, shared: SharedParts, ready: Sender<()>) -> Result<Machine, Failure> {
     tracing::info!(cores = data_dir.cores, capacity = %data_dir.capacity, memory_limit = %config.memory_limit, blobs = data_dir.blobs.len(), "starting");
     let spread = |port| ListenerOptions { address: SocketAddr::new(config.listen, port), placement: Placement::Spread };
     let mut listeners =
@@ -113,7 +119,7 @@ fn start_cores(
         files: (0..data_dir.cores).map(|core| vec![data_dir.file(core)]).collect(),
         blob_store: Some(data_dir.blob_store.clone()),
         connections_max: config.connections_per_core,
-        descriptors_kept: limits::descriptors_kept(io_linux::descriptors_max()),
+        descriptors_kept: limits::descriptors_kept(io_linux::descriptors_max(), config.griddb_sql_port.is_some()),
         pinning: match config.pin {
             Pin::Cpus => Pinning::InOrder,
             Pin::Off => Pinning::Off,
@@ -121,20 +127,38 @@ fn start_cores(
         signals: Signals::Drain,
         ..Options::default()
     };
-    let parts = NodeParts::open(config, data_dir, losses, board, secrets, audit)?;
-    Ok(io_linux::start(options, parts.into_factories(ready))?)
+    let parts = NodeParts::open(config, data_dir, losses, shared)?;
+    Ok(node_linux::start(options, parts.into_factories(ready))?)
+}
+
+/// Binds the port for SQL, if there is one.
+fn bind_sql(config: &Config) -> Result<Option<SqlPort>, Failure> {
+    let Some(port) = config.griddb_sql_port else { return Ok(None) };
+    let address = SocketAddr::new(config.listen, port);
+    SqlPort::bind(address).map(Some).map_err(|source| Failure::Sql { address, source })
+}
+
+/// Serves clients of SQL, with what those of GridDB see; says where.
+fn start_sql(port: Option<SqlPort>, config: &Config, addresses: &[SocketAddr]) -> Result<Option<SocketAddr>, Failure> {
+    let Some(port) = port else { return Ok(None) };
+    let address = port.address();
+    let griddb = addresses[2 + usize::from(!config.aerospike_namespaces.is_empty())];
+    let node = SocketAddr::new(reachable(griddb.ip()), griddb.port());
+    port.start(node, limits::sql_connections(io_linux::descriptors_max())).map_err(|source| Failure::Sql { address, source })?;
+    Ok(Some(address))
 }
 
 /// Says that the node is ready: one line for programs, one for people.
-fn announce(config: &Config, data_dir: &DataDir, addresses: &[SocketAddr], http: SocketAddr) {
+fn announce(config: &Config, data_dir: &DataDir, addresses: &[SocketAddr], sql: Option<SocketAddr>, http: SocketAddr) {
     let [cql, shard_aware, others @ ..] = addresses else { unreachable!("at least two listeners were opened") };
     let has_aerospike = !config.aerospike_namespaces.is_empty();
     let (aerospike, others) = others.split_at(usize::from(has_aerospike));
     let (griddb, others) = others.split_at(usize::from(config.griddb_port.is_some()));
     let named = |name, addresses: &[SocketAddr]| addresses.first().map_or(String::new(), |address| format!(" {name}={address}"));
     let (aerospike, griddb, node) = (named("aerospike", aerospike), named("griddb", griddb), named("node", others));
+    let sql = named("griddb-sql", sql.as_slice());
     let ready = format!(
-        "tarndb ready version={} cql={cql} shard-aware={shard_aware}{aerospike}{griddb}{node} http={http} data={} cores={} memory_limit={}",
+        "tarndb ready version={} cql={cql} shard-aware={shard_aware}{aerospike}{griddb}{sql}{node} http={http} data={} cores={} memory_limit={}",
         env!("CARGO_PKG_VERSION"),
         config.data_dir.display(),
         data_dir.cores,

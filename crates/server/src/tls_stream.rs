@@ -1,6 +1,7 @@
 //! TLS over a socket of a thread that waits: the HTTP port's connections, and those of `tarndb status` and others to it.
 
 use crate::tls_files::now;
+use std::borrow::Borrow;
 use std::io::{Error, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Instant;
@@ -9,8 +10,8 @@ use tls::{LinkError, Session};
 const READ_BYTES: usize = 4 << 10;
 
 /// A connection that speaks TLS. Writing sends what is flushed.
-pub(crate) struct TlsStream<'a> {
-    stream: &'a TcpStream,
+pub(crate) struct TlsStream<S> {
+    stream: S,
     session: Session,
     /// What has arrived and was not read yet, from `taken` on.
     arrived: Vec<u8>,
@@ -20,8 +21,8 @@ pub(crate) struct TlsStream<'a> {
     deadline: Option<Instant>,
 }
 
-impl<'a> TlsStream<'a> {
-    pub(crate) fn new(stream: &'a TcpStream, session: Session, deadline: Option<Instant>) -> Self {
+impl<S: Borrow<TcpStream>> TlsStream<S> {
+    pub(crate) fn new(stream: S, session: Session, deadline: Option<Instant>) -> Self {
         Self { stream, session, arrived: Vec::new(), taken: 0, is_closed: false, deadline }
     }
 
@@ -42,7 +43,7 @@ impl<'a> TlsStream<'a> {
             return Err(ErrorKind::TimedOut.into());
         }
         let mut bytes = [0; READ_BYTES];
-        let count = self.stream.read(&mut bytes)?;
+        let count = self.stream.borrow().read(&mut bytes)?;
         if count == 0 {
             // An end that TLS has not said may be an attacker's.
             return Err(ErrorKind::UnexpectedEof.into());
@@ -62,7 +63,7 @@ impl<'a> TlsStream<'a> {
     }
 }
 
-impl Read for TlsStream<'_> {
+impl<S: Borrow<TcpStream>> Read for TlsStream<S> {
     fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
         self.flush()?;
         while self.taken == self.arrived.len() {
@@ -80,7 +81,7 @@ impl Read for TlsStream<'_> {
     }
 }
 
-impl Write for TlsStream<'_> {
+impl<S: Borrow<TcpStream>> Write for TlsStream<S> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.session.send_bytes(bytes);
         Ok(bytes.len())
@@ -89,6 +90,6 @@ impl Write for TlsStream<'_> {
     fn flush(&mut self) -> std::io::Result<()> {
         let mut out = Vec::new();
         self.session.take_output(&mut out);
-        self.stream.write_all(&out)
+        self.stream.borrow().write_all(&out)
     }
 }

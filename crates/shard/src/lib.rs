@@ -6,14 +6,16 @@
 //!
 //! In a cluster the node says which slots are served here ([`Shard::serve`]), sends what was written ([`Shard::written`]) and says how far
 //! others have it ([`Shard::set_committed`]); until then replies wait (`held`). A secondary writes what it is sent ([`Shard::apply_received`]).
-//! Rows that another member lacks are given by slot or by key (`catch_up`).
+//! Rows that another member lacks are given by slot or by key (`catch_up`). Which partitions operations ask for most is known by samples (`hot`).
 
 mod apply;
 mod backup;
 mod catch_up;
+mod dead_runs;
 mod deltas;
 mod error;
 mod held;
+mod hot;
 mod kept;
 mod merged_scan;
 mod observers;
@@ -34,8 +36,9 @@ pub use backup::BACKUP_SCAN;
 pub use catch_up::{Chunk, Enough, RowKey, SlotDigest, SlotScan, TailWalk};
 pub use deltas::stored_tables;
 pub use error::{Refusal, ShardError};
+pub use hot::{HotPartition, HotPartitions, HotReport, NOTED_ONE_IN};
 pub use kept::KeptFault;
-pub use observers::Observation;
+pub use observers::{DerivedTruncation, Observation};
 pub use outcome::{Durability, Outcome, Ticket};
 pub use replicated::Receipt;
 pub use replication::{Access, KeyspaceNumber, Serving, SetId, Written};

@@ -19,7 +19,7 @@ impl EngineStore<'_> {
         let deltas = TableScan { table: companion(scan.table), ..*scan };
         let mut rows = Walk::new(self.engine.scan_table(scan).map_err(|error| self.stop(error))?);
         let mut deltas = Walk::new(self.engine.scan_table(&deltas).map_err(|error| self.stop(error))?);
-        let mut whole = Vec::new();
+        let (mut whole, mut shown) = (Vec::new(), Vec::new());
         loop {
             let (row, delta) = match (rows.peek(), deltas.peek()) {
                 (Ok(row), Ok(delta)) => (row, delta),
@@ -50,7 +50,8 @@ impl EngineStore<'_> {
             self.pass(scan.table, next_slot, token)?;
             self.saw_sequence(newest);
             let partition = PartitionKey { table: scan.table, token, bytes: &at.partition };
-            if visit(ScannedRow { partition, clustering: &[], row: bytes }) == Visit::Stop {
+            let row = self.shown(scan.table, bytes, &mut shown);
+            if visit(ScannedRow { partition, clustering: &[], row }) == Visit::Stop {
                 return Ok(());
             }
             if order != Ordering::Greater {

@@ -22,8 +22,19 @@ pub struct Observation {
     pub table: TableId,
     /// Who gets them.
     pub observer: Arc<dyn RowObserver>,
-    /// The tables of the rows that it stages: truncated with `table`.
+    /// The tables of the rows that it stages.
     pub derived: Vec<TableId>,
+    /// What becomes of them when `table` is truncated.
+    pub truncation: DerivedTruncation,
+}
+
+/// What becomes of derived rows when their table is truncated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DerivedTruncation {
+    /// They go with the rows that they are of.
+    WithTable,
+    /// They stay: they say what has been, not what is.
+    Stays,
 }
 
 /// The observers of a shard's tables.
@@ -44,7 +55,7 @@ impl Observers {
         }
         let observers = Self { by_table };
         for table in observers.by_table.keys() {
-            assert!(!observers.derived_from(*table).contains(table), "table {} is derived from itself", table.0);
+            assert!(!observers.derived_from(*table, |_| true).contains(table), "table {} is derived from itself", table.0);
         }
         observers
     }
@@ -61,12 +72,14 @@ impl Observers {
         !self.by_table.is_empty() && self.by_table.contains_key(&table)
     }
 
-    /// The tables whose rows follow from those of `table`, at whatever remove; without `table`, unless it follows from itself.
-    pub(crate) fn derived_from(&self, table: TableId) -> Vec<TableId> {
+    /// The tables whose rows follow from those of `table` by observations that count, at whatever remove; without `table`, unless it follows
+    /// from itself.
+    fn derived_from(&self, table: TableId, counts: impl Fn(&Observation) -> bool) -> Vec<TableId> {
         let mut found: Vec<TableId> = Vec::new();
         let mut next = vec![table];
         while let Some(source) = next.pop() {
-            for derived in self.by_table.get(&source).into_iter().flatten().flat_map(|observation| &observation.derived) {
+            let observations = self.by_table.get(&source).into_iter().flatten().filter(|observation| counts(observation));
+            for derived in observations.flat_map(|observation| &observation.derived) {
                 if !found.contains(derived) {
                     found.push(*derived);
                     next.push(*derived);
@@ -121,5 +134,6 @@ impl Observers {
 
 /// The tables of the engine that are truncated with a table of the schema.
 pub(crate) fn truncated_with(table: TableId, observers: &Observers) -> impl Iterator<Item = TableId> {
-    std::iter::once(table).chain(observers.derived_from(table)).flat_map(|table| [table, companion(table)])
+    let goes = |observation: &Observation| observation.truncation == DerivedTruncation::WithTable;
+    std::iter::once(table).chain(observers.derived_from(table, goes)).flat_map(|table| [table, companion(table)])
 }

@@ -2,6 +2,7 @@
 
 use crate::deltas::{Deltas, companion};
 use crate::held::Replies;
+use crate::hot::{HotPartitions, Noting};
 use crate::kept::Kept;
 use crate::parked::{Locked, Parked, ParkedOperations};
 use crate::replication::{Access, Replication};
@@ -15,6 +16,7 @@ use io::{DiskCompletion, DiskRequest, DiskTag};
 use model::operation::{Context, Operation, Stop, WriteSet};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// How many parked operations are run again before the core looks at its sockets.
 const RERUNS_PER_TURN: usize = 256;
@@ -38,6 +40,7 @@ pub struct Shard {
     pub(crate) scans: BTreeMap<u32, Reading>,
     pub(crate) tables: Tables,
     pub(crate) clock: Clock,
+    noting: Noting,
     is_flushing: bool,
     /// What a backup has yet to take, while one runs.
     pub(crate) kept: Option<Box<Kept>>,
@@ -102,6 +105,7 @@ impl Shard {
             scans: BTreeMap::new(),
             tables: Tables::new(tables, truncations),
             clock: Clock { last_timestamp_us: 0, nonce },
+            noting: Noting::new(nonce),
             is_flushing: false,
             kept: None,
             pause: Pause::Over,
@@ -124,6 +128,12 @@ impl Shard {
     #[must_use]
     pub fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    /// Which partitions operations ask for most.
+    #[must_use]
+    pub fn hot_partitions(&self) -> &Arc<HotPartitions> {
+        self.noting.hot()
     }
 
     /// A context for an operation that runs now: each has a write timestamp of its own, larger than all before it.
@@ -170,7 +180,12 @@ impl Shard {
             takes_deltas: self.kept.is_none(),
             now_s: context.now_s(),
         };
-        let ran = match operation.run(context, &store, &mut run.writes, reply) {
+        let ran = if self.noting.is_due() {
+            self.noting.run(context, operation, &store, &mut run.writes, reply)
+        } else {
+            operation.run(context, &store, &mut run.writes, reply)
+        };
+        let ran = match ran {
             // A read ends here.
             Ok(()) if run.writes.is_empty() => {
                 let newest = store.newest.get();

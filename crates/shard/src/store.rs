@@ -6,7 +6,7 @@ use crate::table_state::Tables;
 use base::{Slot, TableId, Token};
 use engine::{CachePolicy, Engine, Key, Miss, PartitionScan, ReadError, Row, Sequence, TablePosition, TableScan};
 use model::operation::{Basis, Direction, PartitionKey, Position, RowStore, ScannedRow, Stop, Visit, WriteSet};
-use model::row::{ElementOrder, RowKind, RowView, merge};
+use model::row::{ElementOrder, RowKind, RowView, merge, without_below};
 use model::{ColumnId, Table};
 use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
@@ -115,6 +115,32 @@ impl<'a> EngineStore<'a> {
         merge_delta(row, delta, self.now_s, out)
     }
 
+    /// A row as its table shows it: without what a column had before it was dropped and came back.
+    #[inline]
+    pub(crate) fn shown<'r>(&self, table: TableId, row: &'r [u8], scratch: &'r mut Vec<u8>) -> &'r [u8] {
+        if self.tables.floors.is_empty() { row } else { self.without_below(table, row, scratch) }
+    }
+
+    fn without_below<'r>(&self, table: TableId, row: &'r [u8], scratch: &'r mut Vec<u8>) -> &'r [u8] {
+        scratch.clear();
+        match self.tables.floors.get(&table) {
+            Some(floors) if without_below(row, floors, scratch) => scratch,
+            _ => row,
+        }
+    }
+
+    /// The same of the result of a read.
+    #[inline]
+    fn shown_once<'r>(&'r self, table: TableId, row: Option<&'r [u8]>) -> Option<&'r [u8]> {
+        if self.tables.floors.is_empty() {
+            return row;
+        }
+        let mut scratch = Vec::new();
+        let row = row?;
+        let shown = self.without_below(table, row, &mut scratch);
+        Some(if std::ptr::eq(shown, row) { row } else { self.engine.lend(shown) })
+    }
+
     #[inline]
     fn saw(&self, row: &Row<'_>) {
         self.saw_sequence(row.sequence);
@@ -195,13 +221,16 @@ impl RowStore for EngineStore<'_> {
         }
         let row = self.engine.get(&key, CachePolicy::Keep);
         if clustering.is_empty() {
-            return self.with_delta(partition, row);
+            return self.with_delta(partition, row).map(|row| self.shown_once(partition.table, row));
         }
         match row {
-            Ok(row) => Ok(row.map(|row| {
-                self.saw(&row);
-                row.bytes
-            })),
+            Ok(row) => Ok(self.shown_once(
+                partition.table,
+                row.map(|row| {
+                    self.saw(&row);
+                    row.bytes
+                }),
+            )),
             Err(error) => Err(self.stop(error)),
         }
     }
@@ -231,7 +260,7 @@ impl RowStore for EngineStore<'_> {
                 }
                 Err(self.stop(ReadError::Miss(miss)))
             }
-            row => self.with_delta(partition, row).map(Basis::Row),
+            row => self.with_delta(partition, row).map(|row| Basis::Row(self.shown_once(partition.table, row))),
         }
     }
 
@@ -269,13 +298,25 @@ impl RowStore for EngineStore<'_> {
         };
         self.enter(partition.table, partition.token)?;
         let mut cursor = self.engine.scan_partition(&scan).map_err(|error| self.stop(error))?;
+        let mut scratch = Vec::new();
         while let Some((clustering, row)) = cursor.next().map_err(|error| self.stop(error))? {
             self.saw(&row);
-            if visit(clustering, row.bytes) == Visit::Stop {
+            if visit(clustering, self.shown(partition.table, row.bytes, &mut scratch)) == Visit::Stop {
                 break;
             }
         }
         Ok(())
+    }
+
+    fn scan_live(
+        &self,
+        partition: &PartitionKey<'_>,
+        bounds: (&[u8], Option<&[u8]>),
+        direction: Direction,
+        now_s: u32,
+        visit: &mut dyn FnMut(&[u8], &[u8]) -> Visit,
+    ) -> Result<(), Stop> {
+        self.scan_without_dead(partition, bounds, direction, now_s, visit)
     }
 
     fn scan_table(
@@ -305,11 +346,13 @@ impl RowStore for EngineStore<'_> {
             return self.scan_merged(&scan, &next_slot, visit);
         }
         let mut cursor = self.engine.scan_table(&scan).map_err(|error| self.stop(error))?;
+        let mut scratch = Vec::new();
         while let Some(found) = cursor.next().map_err(|error| self.stop(error))? {
             self.pass(table, &next_slot, found.token)?;
             self.saw(&found.row);
             let partition = PartitionKey { table, token: found.token, bytes: found.partition };
-            if visit(ScannedRow { partition, clustering: found.clustering, row: found.row.bytes }) == Visit::Stop {
+            let row = self.shown(table, found.row.bytes, &mut scratch);
+            if visit(ScannedRow { partition, clustering: found.clustering, row }) == Visit::Stop {
                 return Ok(());
             }
         }

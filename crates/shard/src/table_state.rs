@@ -3,7 +3,7 @@
 use crate::observers::Observers;
 use base::TableId;
 use engine::Sequence;
-use model::Table;
+use model::{ColumnId, Table};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -12,6 +12,8 @@ pub(crate) struct Tables {
     pub(crate) ids: BTreeSet<TableId>,
     /// The tables that are record sets.
     pub(crate) record_sets: BTreeMap<TableId, Arc<Table>>,
+    /// Columns of tables of which only what was written after a time is there.
+    pub(crate) floors: BTreeMap<TableId, Vec<(ColumnId, i64)>>,
     pub(crate) observers: Observers,
     /// The last sequence that a truncation has taken, by table of the engine.
     pub(crate) truncations: BTreeMap<TableId, Sequence>,
@@ -21,6 +23,7 @@ pub(crate) struct Tables {
 
 impl Tables {
     pub(crate) fn new(ids: BTreeSet<TableId>, truncations: BTreeMap<TableId, Sequence>) -> Self {
-        Self { ids, record_sets: BTreeMap::new(), observers: Observers::default(), truncations, unstored: Vec::new() }
+        let (record_sets, floors) = (BTreeMap::new(), BTreeMap::new());
+        Self { ids, record_sets, floors, observers: Observers::default(), truncations, unstored: Vec::new() }
     }
 }

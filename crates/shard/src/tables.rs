@@ -8,7 +8,7 @@ use crate::observers::{Observers, truncated_with};
 use crate::{Observation, Shard};
 use base::{Compression, TableId};
 use engine::Sequence;
-use model::Table;
+use model::{ColumnId, Table};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -28,6 +28,14 @@ impl Shard {
     /// The tables that are record sets, as they are now.
     pub fn set_record_sets(&mut self, tables: impl Iterator<Item = Arc<Table>>) {
         self.tables.record_sets = tables.map(|table| (table.id, table)).collect();
+    }
+
+    /// The columns of which only what was written after a time is there, as they are now: [`Table::floors`].
+    pub fn set_floors(&mut self, tables: impl Iterator<Item = (TableId, Vec<(ColumnId, i64)>)>) {
+        let floors = tables.filter(|(_, floors)| !floors.is_empty()).collect();
+        let former = std::mem::replace(&mut self.tables.floors, floors);
+        let changed = |(table, floors): &(&TableId, &Vec<_>)| self.tables.floors.get(table) != Some(*floors);
+        former.iter().filter(changed).for_each(|(table, _)| self.engine.forget_dead_runs(*table));
     }
 
     /// The observers of tables, as they are now. From the next operation on each sees every change of its table; of rows that are there already

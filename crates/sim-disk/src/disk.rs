@@ -163,6 +163,17 @@ impl Disk {
         self.in_flight.push(InFlight { tag, request, covers: self.unsynced.len(), due_us: None });
     }
 
+    /// How many requests are in flight.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.in_flight.len()
+    }
+
+    /// Only the first so many requests in flight were ever made: the process died before it could make the others.
+    pub fn never_submitted_after(&mut self, count: usize) {
+        self.in_flight.truncate(count);
+    }
+
     fn check_range(&self, offset: u64, bytes: usize, unit: usize) {
         assert!(offset as usize + bytes <= self.current.len(), "a read or write past the end of the file");
         assert!(offset.is_multiple_of(unit as u64) && bytes.is_multiple_of(unit), "a read or write of parts of units of {unit}");

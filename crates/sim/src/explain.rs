@@ -5,6 +5,7 @@
 //! other bytes; pages are opened, as tools do it. Whether the loss was *reported* is asked from the engine.
 
 use crate::machine::Machine;
+use crate::setup::{MIRRORS, Setup};
 use engine::{Found, SegmentHead, read_witnesses, visit_page, walk_segment};
 use sim_disk::{Disk, Fault};
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,14 +55,15 @@ impl Explainer {
     /// # Panics
     /// When they did not.
     #[must_use]
-    pub fn new<'a>(disks: impl IntoIterator<Item = &'a Disk>, segment_bytes: u32) -> Self {
-        let segment_bytes = segment_bytes as usize;
+    pub fn new<'a>(disks: impl IntoIterator<Item = &'a Disk>, setup: &Setup) -> Self {
+        let segment_bytes = setup.segment_bytes as usize;
         let (mut ideals, mut paged, mut witnessed) = (Vec::new(), Vec::new(), Vec::new());
-        for disk in disks {
-            let ideal = disk.ideal().expect("the disk was told to keep it");
+        for (core, disk) in (0..).zip(disks) {
+            let mut ideal = disk.ideal().expect("the disk was told to keep it").to_vec();
+            setup.decrypt(core, &mut ideal);
             paged.push(ideal.chunks(segment_bytes).map(rows_of_pages).collect());
             witnessed.push(said_of_segments(disk.bytes(), segment_bytes));
-            ideals.push(ideal.to_vec());
+            ideals.push(ideal);
         }
         Self { segment_bytes, ideals, paged, witnessed, touched: Vec::new() }
     }
@@ -202,7 +204,7 @@ fn newest(file: &[u8], segment_bytes: usize) -> BTreeSet<usize> {
         .map(|(number, segment)| (generation_in(segment), number))
         .collect();
     generations.sort_unstable();
-    generations.iter().rev().take(crate::setup::MIRRORS).map(|(_, number)| *number).collect()
+    generations.iter().rev().take(MIRRORS).map(|(_, number)| *number).collect()
 }
 
 /// The same of those whose headers are whole.
@@ -213,7 +215,7 @@ fn newest_left(file: &[u8], segment_bytes: usize) -> BTreeSet<usize> {
     });
     let mut generations: Vec<(u64, usize)> = heads.collect();
     generations.sort_unstable();
-    generations.iter().rev().take(crate::setup::MIRRORS).map(|(_, number)| *number).collect()
+    generations.iter().rev().take(MIRRORS).map(|(_, number)| *number).collect()
 }
 
 fn contains(bytes: &[u8], part: &[u8]) -> bool {

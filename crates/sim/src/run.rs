@@ -61,6 +61,10 @@ pub fn run_seed(seed: u64, planted: Option<Planted>) -> Outcome {
     let mut run = Run { workload: Workload::new(seed), outcome: Outcome::default(), setup, rng };
     run.workload.large_values = [5, 20, 80][run.rng.below(3) as usize];
     let corrupt = planted.is_none() && run.rng.below(4) == 0;
+    // Planted bugs look into what is stored.
+    run.setup.encrypted = planted.is_none() && seed.is_multiple_of(3);
+    // Keys and buffers of ciphertext are a third of the least memory.
+    run.setup.memory_bytes += if run.setup.encrypted { 256 << 10 } else { 0 };
     let mut machine = Machine::start(&run.setup);
     run.workload.create(&mut machine);
     let remains = if corrupt { run.corrupt(machine) } else { run.survive(machine) };
@@ -255,7 +259,7 @@ impl Run {
         if self.rng.below(2) == 0 || fault == Fault::LyingSync {
             remains.repair();
         }
-        let mut explainer = Explainer::new(remains.disks(), self.setup.segment_bytes);
+        let mut explainer = Explainer::new(remains.disks(), &self.setup);
         let mut machine = Machine::restart(&self.setup, remains);
         for core in 0..machine.cores() {
             machine.disk(core).faults = Faults::none();
@@ -268,7 +272,7 @@ impl Run {
 
     /// As long as the process lives it knows which version is the last one: that, or an error.
     fn check_live(&mut self, machine: &mut Machine) {
-        let mut explainer = Explainer::new(machine.disks(), self.setup.segment_bytes);
+        let mut explainer = Explainer::new(machine.disks(), &self.setup);
         explainer.learn(machine);
         let reads = self.workload.check_damaged(machine, &explainer);
         assert!(reads.older == 0 && reads.silent.is_empty(), "a living process has served an older version: {reads:?}");

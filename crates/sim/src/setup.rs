@@ -4,7 +4,7 @@ use crate::planted::Planted;
 use base::NodeId;
 use cluster::Versions;
 use cql::exec::BatchLimits;
-use engine::Config;
+use engine::{Config, LogKey, SegmentCipher};
 use io::{Now, Placement};
 use node::{AerospikeConfig, Board, ClusterConfig, Listening, NodeConfig, Protocol};
 use shard::Durability;
@@ -49,6 +49,8 @@ pub struct Setup {
     pub step_us: u64,
     /// A bug, to see whether it is found.
     pub planted: Option<Planted>,
+    /// Disks and stable memories have ciphertext only.
+    pub encrypted: bool,
     /// The identity of the data directory.
     pub host_id: u128,
     /// By how much moving rows may lengthen a request.
@@ -89,6 +91,7 @@ impl Setup {
             requests_bytes_max: 1 << 20,
             step_us: 60,
             planted: None,
+            encrypted: false,
             host_id: 1,
             migration_latency_us: 1_000,
             cluster: None,
@@ -102,7 +105,20 @@ impl Setup {
         config.checkpoint_bytes_min = self.checkpoint_bytes_min;
         config.leaf_rows_max = 8;
         config.page_rows_max = self.page_rows_max;
+        config.log_key = self.log_key();
         config
+    }
+
+    fn log_key(&self) -> Option<LogKey> {
+        self.encrypted.then(|| LogKey::new([0x7A; 32]))
+    }
+
+    /// Makes a core's disk readable for others than the engine.
+    pub(crate) fn decrypt(&self, core: u16, file: &mut [u8]) {
+        if let Some(key) = self.log_key() {
+            let cipher = SegmentCipher::new(&key, STORE, u32::from(core));
+            file.chunks_mut(self.segment_bytes as usize).for_each(|segment| cipher.decrypt_segment(segment));
+        }
     }
 
     /// How old an acknowledged write is at most that a loss of power may take.
@@ -138,7 +154,8 @@ impl Setup {
             }
         });
         NodeConfig {
-            settings: Vec::new(),
+            role_uses: Arc::default(),
+            live: Arc::new(BatchLimits::default().into()),
             requires_login: false,
             certificates: None,
             first_superuser: None,
@@ -156,7 +173,6 @@ impl Setup {
             listening,
             started_s: now.wall_s() as u32,
             frame_body_bytes_max: 1 << 20,
-            batch_limits: BatchLimits::default(),
             unsent_bytes_max: self.unsent_bytes_max,
             requests_bytes_max: self.requests_bytes_max,
         }

@@ -3,49 +3,17 @@
 #![allow(clippy::unwrap_used)]
 
 mod members;
+mod trio;
 
-use base::Rng;
-use cql::wire::{Consistency, ProtocolVersion};
-use sim::{Bound, Client, Loss, Network, Statement, int};
+use cql::wire::Consistency;
+use sim::{Bound, Loss, Statement, int};
+use trio::Trio;
 
 const PARTITIONS: u64 = 40;
 const ROWS: u64 = 8;
 const VALUES: u64 = 6;
 
-struct Cluster {
-    network: Network,
-    rng: Rng,
-    client: Client,
-    node: usize,
-}
-
-impl Cluster {
-    fn start(seed: u64) -> Self {
-        let mut network = members::start(3, 2);
-        let client = Client::begin(network.machine(0).unwrap(), 0, ProtocolVersion::V4, None);
-        let mut cluster = Self { network, rng: Rng::new(seed), client, node: 0 };
-        cluster.ask(&Statement::new("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 2}")).done();
-        cluster.ask(&Statement::new("CREATE TABLE k.t (k int, c int, v int, s int static, m set<int>, PRIMARY KEY (k, c))")).done();
-        cluster.whole();
-        cluster
-    }
-
-    fn ask(&mut self, statement: &Statement) -> sim::Reply {
-        members::ask(&mut self.network, self.node, &mut self.client, statement).unwrap()
-    }
-
-    /// Every slot has both of its replicas.
-    fn whole(&mut self) {
-        members::wait(&mut self.network, "every slot has its replicas", |network| {
-            (0..3).all(|node| network.machine(node).unwrap().takes_part() && members::is_replicated(network, node, "k", 2))
-        });
-    }
-
-    fn talk_to(&mut self, node: usize) {
-        self.node = node;
-        self.client = Client::begin(self.network.machine(node).unwrap(), 0, ProtocolVersion::V4, None);
-    }
-
+impl Trio {
     fn change(&mut self) {
         let mut below = |most: u64| int(self.rng.below(most) as i32);
         let (key, row, value) = (below(PARTITIONS), below(ROWS), below(VALUES));
@@ -63,8 +31,8 @@ impl Cluster {
         self.ask(&statement.with(Consistency::One)).done();
     }
 
-    fn rows(&mut self, text: &str) -> Vec<Vec<Bound>> {
-        let mut rows = self.ask(&Statement::new(text).with(Consistency::One)).rows();
+    fn sorted(&mut self, text: &str) -> Vec<Vec<Bound>> {
+        let mut rows = self.rows(text);
         rows.sort();
         rows
     }
@@ -73,15 +41,15 @@ impl Cluster {
     fn check(&mut self, what: &str) {
         // What expires is gone by all clocks before it is looked at.
         self.network.sleep(6_000_000);
-        let all = self.rows("SELECT k, c, v, s FROM k.t");
-        let with_four = self.rows("SELECT k, c, v, s FROM k.t WHERE m CONTAINS 4 ALLOW FILTERING");
-        assert_eq!(self.rows("SELECT k, c, v, s FROM k.t WHERE m CONTAINS 4"), with_four, "{what}: a set");
+        let all = self.sorted("SELECT k, c, v, s FROM k.t");
+        let with_four = self.sorted("SELECT k, c, v, s FROM k.t WHERE m CONTAINS 4 ALLOW FILTERING");
+        assert_eq!(self.sorted("SELECT k, c, v, s FROM k.t WHERE m CONTAINS 4"), with_four, "{what}: a set");
         for value in 0..VALUES as i32 {
             let of = |column: usize| all.iter().filter(|row| row[column] == int(value)).cloned().collect::<Vec<_>>();
-            assert_eq!(self.rows(&format!("SELECT k, c, v, s FROM k.t WHERE v = {value}")), of(2), "{what}: v = {value}");
-            assert_eq!(self.rows(&format!("SELECT k, c, v, s FROM k.t WHERE c = {value}")), of(1), "{what}: c = {value}");
+            assert_eq!(self.sorted(&format!("SELECT k, c, v, s FROM k.t WHERE v = {value}")), of(2), "{what}: v = {value}");
+            assert_eq!(self.sorted(&format!("SELECT k, c, v, s FROM k.t WHERE c = {value}")), of(1), "{what}: c = {value}");
             // A partition with a static value and no rows has none of either.
-            let mut with_static = self.rows(&format!("SELECT k, c, v, s FROM k.t WHERE s = {value}"));
+            let mut with_static = self.sorted(&format!("SELECT k, c, v, s FROM k.t WHERE s = {value}"));
             with_static.retain(|row| row[1].is_some());
             let mut expected = of(3);
             expected.retain(|row| row[1].is_some());
@@ -89,7 +57,7 @@ impl Cluster {
         }
         let between = |row: &&Vec<Bound>| (2..5).any(|value| row[2] == int(value));
         let expected: Vec<_> = all.iter().filter(between).cloned().collect();
-        assert_eq!(self.rows("SELECT k, c, v, s FROM k.t WHERE v >= 2 AND v < 5"), expected, "{what}: a range");
+        assert_eq!(self.sorted("SELECT k, c, v, s FROM k.t WHERE v >= 2 AND v < 5"), expected, "{what}: a range");
     }
 }
 
@@ -98,7 +66,7 @@ fn an_index_says_what_the_rows_say() {
     // Other seeds where there is time for more.
     let seeds = if std::env::var_os("TARNDB_TEST_LONG").is_some() { 2..=4 } else { 1..=1 };
     for seed in seeds {
-        let mut cluster = Cluster::start(seed);
+        let mut cluster = Trio::start(seed, &["CREATE TABLE k.t (k int, c int, v int, s int static, m set<int>, PRIMARY KEY (k, c))"]);
         for _ in 0..300 {
             cluster.change();
         }

@@ -3,10 +3,11 @@
 #![allow(clippy::unwrap_used)]
 
 mod members;
+mod trio;
 
-use base::Rng;
-use cql::wire::{Consistency, ProtocolVersion};
-use sim::{Bound, Client, Loss, Network, Statement, int};
+use cql::wire::Consistency;
+use sim::{Bound, Loss, Statement, int};
+use trio::Trio;
 
 const PARTITIONS: u64 = 40;
 const ROWS: u64 = 8;
@@ -14,44 +15,9 @@ const VALUES: u64 = 6;
 /// Longer than entries wait for their coordinator.
 const DELIVERED_US: u64 = 40_000_000;
 
-struct Cluster {
-    network: Network,
-    rng: Rng,
-    client: Client,
-    node: usize,
-    /// Whether changes may expire.
-    expires: bool,
-}
-
-impl Cluster {
-    fn start(seed: u64) -> Self {
-        let mut network = members::start(3, 2);
-        let client = Client::begin(network.machine(0).unwrap(), 0, ProtocolVersion::V4, None);
-        let mut cluster = Self { network, rng: Rng::new(seed), client, node: 0, expires: true };
-        cluster.ask(&Statement::new("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 2}")).done();
-        cluster.ask(&Statement::new("CREATE TABLE k.t (k int, c int, v int, w int, s int static, m set<int>, PRIMARY KEY (k, c))")).done();
-        cluster.whole();
-        cluster
-    }
-
-    fn ask(&mut self, statement: &Statement) -> sim::Reply {
-        members::ask(&mut self.network, self.node, &mut self.client, statement).unwrap()
-    }
-
-    /// Every slot has both of its replicas.
-    fn whole(&mut self) {
-        members::wait(&mut self.network, "every slot has its replicas", |network| {
-            (0..3).all(|node| network.machine(node).unwrap().takes_part() && members::is_replicated(network, node, "k", 2))
-        });
-    }
-
-    fn talk_to(&mut self, node: usize) {
-        self.node = node;
-        self.client = Client::begin(self.network.machine(node).unwrap(), 0, ProtocolVersion::V4, None);
-    }
-
-    fn statement(&mut self) -> Statement {
-        let expires = self.expires;
+impl Trio {
+    /// `expires`: whether it may.
+    fn statement(&mut self, expires: bool) -> Statement {
         let mut below = |most: u64| int(self.rng.below(most) as i32);
         let (key, row, value) = (below(PARTITIONS), below(ROWS), below(VALUES));
         let (other, another) = (below(PARTITIONS), below(VALUES));
@@ -74,28 +40,28 @@ impl Cluster {
         statement.with(Consistency::One)
     }
 
-    fn change(&mut self) {
-        let statement = self.statement();
+    fn change(&mut self, expires: bool) {
+        let statement = self.statement(expires);
         assert_eq!(self.ask(&statement).code(), None);
     }
 
-    fn rows(&mut self, text: &str) -> Vec<Vec<Bound>> {
-        let mut rows = self.ask(&Statement::new(text).with(Consistency::One)).rows();
+    fn sorted(&mut self, text: &str) -> Vec<Vec<Bound>> {
+        let mut rows = self.rows(text);
         rows.sort();
         rows
     }
 
     /// Each view has what its table has for it. `view` gives the rows of a view and those that it should have.
     fn difference(&mut self) -> Option<&'static str> {
-        let mut all = self.rows("SELECT k, c, v, w, m FROM k.t");
+        let mut all = self.sorted("SELECT k, c, v, w, m FROM k.t");
         // Partitions with nothing but a static value.
         all.retain(|row| row[1].is_some());
         let of_v: Vec<_> = all.iter().filter(|row| row[2].is_some()).cloned().collect();
         let of_c: Vec<_> = all.iter().filter(|row| row[1] > int(2)).cloned().collect();
-        if self.rows("SELECT k, c, v, w, m FROM k.by_v") != of_v {
+        if self.sorted("SELECT k, c, v, w, m FROM k.by_v") != of_v {
             return Some("by_v");
         }
-        (self.rows("SELECT k, c, v, w, m FROM k.by_c") != of_c).then_some("by_c")
+        (self.sorted("SELECT k, c, v, w, m FROM k.by_c") != of_c).then_some("by_c")
     }
 
     fn check(&mut self, what: &str) {
@@ -103,8 +69,8 @@ impl Cluster {
         self.network.sleep(6_000_000);
         assert_eq!(self.difference(), None, "{what}");
         for value in 0..VALUES as i32 {
-            let in_table = self.rows(&format!("SELECT k, c, w FROM k.t WHERE v = {value} ALLOW FILTERING"));
-            assert_eq!(self.rows(&format!("SELECT k, c, w FROM k.by_v WHERE v = {value}")), in_table, "{what}: v = {value}");
+            let in_table = self.sorted(&format!("SELECT k, c, w FROM k.t WHERE v = {value} ALLOW FILTERING"));
+            assert_eq!(self.sorted(&format!("SELECT k, c, w FROM k.by_v WHERE v = {value}")), in_table, "{what}: v = {value}");
         }
     }
 
@@ -112,7 +78,7 @@ impl Cluster {
     fn cut_short(&mut self, loss: Loss) -> usize {
         let down = self.node;
         for _ in 0..20 {
-            let statement = self.statement();
+            let statement = self.statement(true);
             let machine = self.network.machine(down).unwrap();
             self.client.send(machine, &statement);
         }
@@ -129,9 +95,10 @@ fn a_view_says_what_its_table_says() {
     // Other seeds where there is time for more.
     let seeds = if std::env::var_os("TARNDB_TEST_LONG").is_some() { 2..=5 } else { 1..=1 };
     for seed in seeds {
-        let mut cluster = Cluster::start(seed);
+        let mut cluster =
+            Trio::start(seed, &["CREATE TABLE k.t (k int, c int, v int, w int, s int static, m set<int>, PRIMARY KEY (k, c))"]);
         for _ in 0..200 {
-            cluster.change();
+            cluster.change(true);
         }
         for text in [
             "CREATE MATERIALIZED VIEW k.by_v AS SELECT k, c, v, w, m FROM k.t \
@@ -148,19 +115,17 @@ fn a_view_says_what_its_table_says() {
         cluster.network.sleep(DELIVERED_US);
         cluster.check(&format!("seed {seed}, built"));
         for round in 0..3 {
-            cluster.expires = false;
             for change in 0..40 {
-                cluster.change();
+                cluster.change(false);
                 if change % 8 == 0 {
                     assert_eq!(cluster.difference(), None, "seed {seed}, round {round}: who has written does not see it");
                 }
             }
-            cluster.expires = true;
             let loss = if cluster.rng.below(2) == 0 { Loss::Process } else { Loss::Power };
             let down = cluster.cut_short(loss);
             cluster.network.sleep(6_000_000);
             for _ in 0..60 {
-                cluster.change();
+                cluster.change(true);
             }
             cluster.network.sleep(DELIVERED_US);
             cluster.check(&format!("seed {seed}, round {round}, with a member away"));

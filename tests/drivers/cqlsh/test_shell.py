@@ -67,6 +67,12 @@ def test_output_is_paged_to_its_end(cqlsh):
         assert "(1000 rows)" in lines
 
 
+def test_tracing_shows_what_happened(cqlsh):
+    cqlsh("CREATE TABLE traced (k int PRIMARY KEY, v text); INSERT INTO traced (k, v) VALUES (1, 'x');")
+    out = cqlsh("TRACING ON; SELECT v FROM traced WHERE k = 1; TRACING OFF;").out
+    assert "Tracing session:" in out and "source_elapsed" in out and "Request complete" in out, out
+
+
 def test_consistency_is_set_and_shown(cqlsh):
     out = cqlsh("CONSISTENCY QUORUM; CONSISTENCY; SELECT key FROM system.local; SERIAL CONSISTENCY LOCAL_SERIAL;").out
     assert "Consistency level set to QUORUM." in out and "Current consistency level is QUORUM." in out

@@ -1,4 +1,4 @@
-// Package drivers tests a CQL server through gocql. TARNDB_TEST_CQL is host:port of the server; TARNDB_TEST_RESTART is a
+// Package drivers tests a CQL server through gocql: suites `go`, and `applications-go` and `scylla-cdc`, which have this file by a link. TARNDB_TEST_CQL is host:port of the server; TARNDB_TEST_RESTART is a
 // command that ends it with `kill` or `term` and returns once it is ready again.
 package drivers
 
@@ -19,7 +19,7 @@ func cluster(t *testing.T) *gocql.ClusterConfig {
 	t.Helper()
 	host, port, err := net.SplitHostPort(os.Getenv("TARNDB_TEST_CQL"))
 	if err != nil {
-		t.Fatal("TARNDB_TEST_CQL names the server: run scripts/drivers.sh go")
+		t.Fatal("TARNDB_TEST_CQL names the server: run it by scripts/drivers.sh")
 	}
 	configuration := gocql.NewCluster(host)
 	if configuration.Port, err = strconv.Atoi(port); err != nil {
@@ -68,6 +68,9 @@ func run(t *testing.T, session *gocql.Session, statement string, values ...inter
 func restart(t *testing.T, how string) {
 	t.Helper()
 	command := os.Getenv("TARNDB_TEST_RESTART")
+	if command == "" {
+		t.Skip("the server under test is not ours to restart")
+	}
 	if output, err := exec.Command("sh", "-c", command+" "+how).CombinedOutput(); err != nil {
 		t.Fatalf("the server did not come back: %v\n%s", err, output)
 	}

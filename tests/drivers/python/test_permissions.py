@@ -1,22 +1,16 @@
 """Permissions: what a role may do, from the statement that grants it to the rows; on a server of their own that asks for passwords."""
 
-import contextlib
-import itertools
 import tempfile
 
 import pytest
 from cassandra import InvalidRequest, Unauthorized
-from cassandra.auth import PlainTextAuthProvider
-from cassandra.cluster import Cluster
 from cassandra.query import BatchStatement
 
 import server
 from conftest import PEER, run_directory, when_back
+from roles import KEYSPACE, boss, login, role
 
 pytestmark = pytest.mark.skipif(bool(PEER), reason="the server under test is not TarnDB")
-
-KEYSPACE = "CREATE KEYSPACE {} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
-names = (f"role{number}" for number in itertools.count())
 
 
 @pytest.fixture(scope="module")
@@ -31,33 +25,6 @@ def guarded():
             boss.execute("INSERT INTO ks.t (k, v) VALUES (%s, 0)", (key,))
     yield private
     private.stop()
-
-
-@contextlib.contextmanager
-def login(guarded, role, **options):
-    """A session of a role, whose password is its name."""
-    host, port = guarded.state()["cql"].rsplit(":", 1)
-    provider = PlainTextAuthProvider(role, role)
-    cluster = Cluster([host], port=int(port), auth_provider=provider, connect_timeout=20, **{"protocol_version": 5, **options})
-    try:
-        yield cluster.connect()
-    finally:
-        cluster.shutdown()
-
-
-@pytest.fixture(scope="module")
-def boss(guarded):
-    with login(guarded, "cassandra") as session:
-        yield session
-
-
-@pytest.fixture
-def role(boss):
-    """A role without permissions."""
-    name = next(names)
-    boss.execute(f"CREATE ROLE {name} WITH PASSWORD = '{name}' AND LOGIN = true")
-    yield name
-    boss.execute(f"DROP ROLE {name}")
 
 
 def refused(session, statement, *values, permission="SELECT", resource="<table ks.t>"):
@@ -148,3 +115,10 @@ def test_without_authorization_roles_use_all_data(boss, tmp_path):
             session.execute(KEYSPACE.format("ks"))
     finally:
         free.stop()
+
+
+def test_traces_which_have_the_statements_of_all_roles_need_select(guarded, boss, role):
+    with login(guarded, role) as session:
+        refused(session, "SELECT * FROM system_traces.sessions", resource="<table system_traces.sessions>")
+        boss.execute(f"GRANT SELECT ON KEYSPACE system_traces TO {role}")
+        assert session.execute("SELECT release_version FROM system.local", trace=True).get_query_trace(20).events

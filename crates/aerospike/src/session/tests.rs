@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::exec::Namespace;
+use crate::{security, wire};
 use base::Rng;
 use model::Schema;
 
@@ -10,17 +11,27 @@ struct Echo {
     schema: Schema,
     namespaces: Vec<Namespace>,
     later: bool,
+    lets_in: bool,
     served: Vec<Vec<u8>>,
 }
 
 impl Echo {
     fn new(later: bool) -> Self {
         let namespaces = vec![Namespace { name: "test".to_owned(), default_ttl_s: 0 }];
-        Self { schema: Schema::empty(), namespaces, later, served: Vec::new() }
+        Self { schema: Schema::empty(), namespaces, later, lets_in: true, served: Vec::new() }
     }
 }
 
 impl Server for Echo {
+    fn is_let_in(&self) -> bool {
+        self.lets_in
+    }
+
+    fn security(&mut self, body: &[u8], out: &mut Vec<u8>) -> Progress {
+        security::write_result(out, ResultCode(body[2]));
+        Progress::Replied
+    }
+
     fn view(&self) -> NodeView<'_> {
         NodeView {
             node_name: "A1",
@@ -219,7 +230,7 @@ fn truncations_are_answered_by_name_at_once_or_later() {
 }
 
 #[test]
-fn without_users_everybody_may_come_in_and_nobody_can_be_made() {
+fn commands_about_users_are_the_servers_to_answer() {
     let security = |command: u8| {
         let mut body = [0; 16];
         body[2] = command;
@@ -228,6 +239,15 @@ fn without_users_everybody_may_come_in_and_nobody_can_be_made() {
         assert_eq!(out.len(), 24);
         out[9]
     };
-    assert_eq!((security(0), security(20)), (52, 52));
-    assert_eq!((security(1), security(9)), (51, 51));
+    assert_eq!([0, 1, 20].map(security), [0, 1, 20], "the server answers them");
+}
+
+#[test]
+fn who_has_to_log_in_first_is_told_nothing() {
+    let mut server = Echo { lets_in: false, ..Echo::new(false) };
+    let (mut session, mut out) = (Session::new(address(), 1_000), Vec::new());
+    let _ = session.receive(&framed(Kind::Info, b"node\ntruncate:namespace=test\n"), &mut out, PLENTY, &mut server);
+    let refused = "ERROR:80:not authenticated";
+    assert_eq!(String::from_utf8_lossy(&out[HEADER_BYTES..]), format!("node\t{refused}\ntruncate:namespace=test\t{refused}\n"));
+    assert!(server.served.is_empty());
 }

@@ -16,4 +16,4 @@ pub use error::WireError;
 pub use fields::{Fields, field};
 pub use header::{HEADER_BYTES, Header, Kind};
 pub use message::{Attributes, BIN_NAME_BYTES_MAX, MESSAGE_HEADER_BYTES, Message, Operation, Operations, info1, info2, info3};
-pub use writer::{MessageWriter, Proto, write_result, write_security_refusal};
+pub use writer::{MessageWriter, Proto, write_result};

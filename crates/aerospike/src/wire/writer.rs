@@ -107,10 +107,3 @@ pub fn write_result(out: &mut Vec<u8>, result: ResultCode, info3: u8) {
     message.end(out, result);
     proto.end(out);
 }
-
-/// Appends the reply to a command about users, of which there are none.
-pub fn write_security_refusal(out: &mut Vec<u8>, result: ResultCode) {
-    let proto = Proto::begin(out, Kind::Security);
-    out.extend_from_slice(&[0, result.0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-    proto.end(out);
-}

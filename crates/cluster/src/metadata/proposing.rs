@@ -6,6 +6,7 @@ use crate::metadata::event::{Event, ProposalId};
 use crate::metadata::member::Metadata;
 use crate::metadata::proposals::{PENDING_MAX, Pending};
 use crate::metadata::timing::PROPOSAL_RETRY_US;
+use crate::state::Profile;
 use base::NodeId;
 
 impl Metadata {
@@ -52,7 +53,12 @@ impl Metadata {
         if previous == self.profile.incarnation || self.proposals.is_pending(self.proposals.start) {
             return;
         }
-        let command = Command::Started { node: member.id, previous, profile: self.profile.clone() };
+        let mut profile = self.profile.clone();
+        if member.profile.cores != profile.cores {
+            // What others still have for its former cores may reach other ones, which ignore and acknowledge it: it must not count as in sync by that.
+            profile.boot = Profile::DAMAGED;
+        }
+        let command = Command::Started { node: member.id, previous, profile };
         let ProposalId(number) = self.propose(command);
         self.proposals.start = Some(number);
     }

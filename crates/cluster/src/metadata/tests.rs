@@ -67,6 +67,22 @@ fn a_founder_is_a_cluster_by_itself() {
     assert!(matches!(Metadata::restore(&blobs, "test", profile(2, 13), at(0), 3), Err(RestoreError::OtherHost { .. })));
 }
 
+#[test]
+fn a_member_with_another_number_of_cores_starts_as_one_that_may_lack_rows() {
+    let mut blobs = Blobs::default();
+    let mut metadata = Metadata::found("test", profile(1, 11), Schema::empty(), at(0), 1);
+    store_all(&mut metadata, &mut blobs, at(1));
+    for (incarnation, cores, boot) in [(12, 2, 1), (13, 5, Profile::DAMAGED), (14, 5, 1), (15, 2, Profile::DAMAGED)] {
+        let started = Profile { cores, ..profile(1, incarnation) };
+        metadata = Metadata::restore(&blobs, "test", started.clone(), at(1000 * incarnation), 2).expect("sound blobs");
+        for ms in 1000 * incarnation..1000 * incarnation + 10 {
+            metadata.turn(at(ms));
+            store_all(&mut metadata, &mut blobs, at(ms));
+        }
+        assert_eq!(metadata.state().members[&NodeId(1)].profile, Profile { boot, ..started });
+    }
+}
+
 fn converge(net: &mut Net, seed: u64) {
     for _ in 0..120 {
         if net.has_converged() {

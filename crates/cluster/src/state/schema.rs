@@ -24,6 +24,14 @@ const VIEWS_SINCE: u16 = 10;
 const FUNCTIONS_SINCE: u16 = 11;
 /// The version in which roles have identities.
 const IDENTITIES_SINCE: u16 = 12;
+/// The version in which roles have what clients of Aerospike and GridDB log in by.
+const DIGEST_LOGINS_SINCE: u16 = 14;
+/// The version in which columns have masks.
+const MASKS_SINCE: u16 = 15;
+/// The version in which tables have CDC logs.
+const CDC_SINCE: u16 = 15;
+/// The version in which roles have limits.
+const ROLE_LIMITS_SINCE: u16 = 16;
 
 impl State {
     /// Whether every member knows what roles are.
@@ -62,6 +70,30 @@ impl State {
         self.protocol_version() >= IDENTITIES_SINCE
     }
 
+    /// Whether every member knows what clients of Aerospike and GridDB log in by.
+    #[must_use]
+    pub fn knows_digest_logins(&self) -> bool {
+        self.protocol_version() >= DIGEST_LOGINS_SINCE
+    }
+
+    /// Whether every member knows what masks of columns are.
+    #[must_use]
+    pub fn knows_masks(&self) -> bool {
+        self.protocol_version() >= MASKS_SINCE
+    }
+
+    /// Whether every member writes CDC logs.
+    #[must_use]
+    pub fn knows_cdc(&self) -> bool {
+        self.protocol_version() >= CDC_SINCE
+    }
+
+    /// Whether every member knows what limits of roles are.
+    #[must_use]
+    pub fn knows_role_limits(&self) -> bool {
+        self.protocol_version() >= ROLE_LIMITS_SINCE
+    }
+
     /// Whether every member knows all that a schema has.
     fn knows_all_of(&self, schema: &Schema) -> bool {
         (schema.roles.is_empty() || self.knows_roles())
@@ -70,6 +102,10 @@ impl State {
             && (!schema.has_views() || self.knows_views())
             && (!schema.has_functions() || self.knows_functions())
             && (!schema.has_identities() || self.knows_identities())
+            && (!schema.has_digest_logins() || self.knows_digest_logins())
+            && (!schema.has_masks() || self.knows_masks())
+            && (!schema.has_cdc_logs() || self.knows_cdc())
+            && (!schema.has_role_limits() || self.knows_role_limits())
     }
 
     pub(crate) fn change_schema(&mut self, expected: u128, document: &[u8]) -> Outcome {

@@ -5,8 +5,8 @@ use crate::command::{Command, Outcome, Refused, SlotEpochs};
 use crate::metadata::test_parts::{keyspace, profile};
 use crate::nodes::NodeSet;
 use crate::versions::Versions;
-use base::{Rng, SLOT_COUNT};
-use model::schema_blob;
+use base::{Rng, SLOT_COUNT, TableId};
+use model::{CDC_LOG_OPTION, Column, ColumnId, ColumnKind, DataType, KeptOption, Order, Table, TableOptions, schema_blob};
 use std::collections::BTreeSet;
 
 /// A cluster of members 1 to `count`, with the keyspace `ks`.
@@ -533,6 +533,92 @@ fn roles_wait_until_every_member_knows_them() {
     cluster.apply(&Command::Started { node: NodeId(1), previous: 1, profile: knows(1, 3, 4, 7) });
     assert_eq!(cluster.apply(&change), Outcome::Done);
     assert!(cluster.state.schema.roles.contains_key("jo"));
+}
+
+#[test]
+fn masks_wait_until_every_member_knows_them() {
+    let mut cluster = Cluster { state: State::founded(7, "test".to_owned(), knows(1, 1, 4, 14), Schema::empty(), 1), index: 1 };
+    cluster.apply(&Command::Join { profile: knows(2, 2, 4, 15), replaces: None });
+    let declared = Schema::empty().declare_bins("ks", "t", &[], 1).expect("a record set").expect("a new one");
+    let mut schema = Schema { version: 99, ..declared.schema };
+    let keyspace = Arc::make_mut(schema.keyspaces.get_mut("ks").expect("a keyspace"));
+    let table = Arc::make_mut(keyspace.tables.get_mut("t").expect("a table"));
+    let mask = model::ColumnMask { keyspace: "system".to_owned(), function: "mask_null".to_owned(), arguments: Vec::new() };
+    table.columns[0].mask = Some(Arc::new(mask));
+    let change = Command::Schema { expected: cluster.state.schema.version, document: schema_blob::encode(&schema) };
+    assert_eq!(cluster.apply(&change), Outcome::Refused(Refused::BadSchema));
+    cluster.apply(&Command::Started { node: NodeId(1), previous: 1, profile: knows(1, 3, 4, 15) });
+    assert_eq!(cluster.apply(&change), Outcome::Done);
+    assert!(cluster.state.schema.has_masks());
+}
+
+#[test]
+fn cdc_logs_wait_until_every_member_writes_them() {
+    let mut cluster = Cluster { state: State::founded(7, "test".to_owned(), knows(1, 1, 4, 14), Schema::empty(), 1), index: 1 };
+    cluster.apply(&Command::Join { profile: knows(2, 2, 4, 15), replaces: None });
+    let key = Column {
+        id: ColumnId(0),
+        name: "k".to_owned(),
+        kind: ColumnKind::PartitionKey,
+        order: Order::Ascending,
+        data_type: DataType::Blob,
+        mask: None,
+    };
+    let mut log = Table {
+        id: TableId(1),
+        uuid: 7,
+        keyspace: "k".to_owned(),
+        name: "t_scylla_cdc_log".to_owned(),
+        columns: vec![key],
+        partition_key_len: 1,
+        clustering_len: 0,
+        next_column: ColumnId(1),
+        dropped_columns: BTreeMap::new(),
+        options: TableOptions::default(),
+        records: None,
+        indexes: BTreeMap::new(),
+        compact: false,
+        views: BTreeSet::new(),
+        view: None,
+    };
+    log.options.kept.insert(CDC_LOG_OPTION.to_owned(), KeptOption::Map(BTreeMap::from([("base".to_owned(), "t".to_owned())])));
+    let mut keyspace = keyspace("k", 1);
+    keyspace.tables.insert(log.name.clone(), Arc::new(log));
+    let mut schema = Schema { version: 99, next_table: TableId(2), ..Schema::clone(&cluster.state.schema) };
+    schema.keyspaces.insert("k".to_owned(), Arc::new(keyspace));
+    let change = Command::Schema { expected: cluster.state.schema.version, document: schema_blob::encode(&schema) };
+    assert!(!cluster.state.knows_cdc());
+    assert_eq!(cluster.apply(&change), Outcome::Refused(Refused::BadSchema));
+    cluster.apply(&Command::Started { node: NodeId(1), previous: 1, profile: knows(1, 3, 4, 15) });
+    assert!(cluster.state.knows_cdc());
+    assert_eq!(cluster.apply(&change), Outcome::Done);
+}
+
+#[test]
+fn log_ins_by_digests_wait_until_every_member_knows_them() {
+    let mut cluster = Cluster { state: State::founded(7, "test".to_owned(), knows(1, 1, 4, 13), Schema::empty(), 1), index: 1 };
+    let role = model::Role { griddb_hash: Some("$2b$10$hash".to_owned()), ..model::Role::default() };
+    let roles = BTreeMap::from([("jo".to_owned(), Arc::new(role))]);
+    let schema = Schema { version: 99, roles, ..Schema::clone(&cluster.state.schema) };
+    let change = Command::Schema { expected: cluster.state.schema.version, document: schema_blob::encode(&schema) };
+    assert_eq!(cluster.apply(&change), Outcome::Refused(Refused::BadSchema));
+    cluster.apply(&Command::Started { node: NodeId(1), previous: 1, profile: knows(1, 2, 4, 14) });
+    assert_eq!(cluster.apply(&change), Outcome::Done);
+    assert_eq!(cluster.state.schema.roles, schema.roles);
+}
+
+#[test]
+fn limits_of_roles_wait_until_every_member_knows_them() {
+    let mut cluster = Cluster { state: State::founded(7, "test".to_owned(), knows(1, 1, 4, 15), Schema::empty(), 1), index: 1 };
+    let mut role = model::Role::default();
+    role.limits.set(model::Limit::Connections, 5);
+    let roles = BTreeMap::from([("jo".to_owned(), Arc::new(role))]);
+    let schema = Schema { version: 99, roles, ..Schema::clone(&cluster.state.schema) };
+    let change = Command::Schema { expected: cluster.state.schema.version, document: schema_blob::encode(&schema) };
+    assert_eq!(cluster.apply(&change), Outcome::Refused(Refused::BadSchema));
+    cluster.apply(&Command::Started { node: NodeId(1), previous: 1, profile: knows(1, 2, 4, 16) });
+    assert_eq!(cluster.apply(&change), Outcome::Done);
+    assert_eq!(cluster.state.schema.roles, schema.roles);
 }
 
 #[test]

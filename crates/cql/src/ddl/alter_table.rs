@@ -1,15 +1,18 @@
 //! ALTER TABLE and DROP TABLE.
 
 use super::change::{Context, Outcome, SchemaEvent, SchemaEventTarget};
-use super::create_table::COLUMNS_MAX;
+use super::limits::COLUMNS_MAX;
 use super::options::{Occasion, TableParameters};
 use super::property::Properties;
 use super::types::{TypeResolver, is_value_compatible, without_user_types};
-use super::{DdlError, view};
+use super::{DdlError, cdc, mask, view};
+use crate::cdc::log_of;
 use crate::language::ast::{self, AlterTableOperation, Identifier};
+use crate::plan::MaskedColumn;
 use crate::wire::ChangeKind;
-use model::{Column, ColumnId, ColumnKind, DataType, DroppedColumn, Keyspace, Order, Table};
-use std::collections::HashSet;
+use base::TableId;
+use model::{Column, ColumnId, ColumnKind, DROPPED_AT_OPTION, DataType, DroppedColumn, KeptOption, Keyspace, Order, Table};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 pub(super) fn alter(context: &Context<'_>, statement: &ast::AlterTable) -> Result<Outcome, DdlError> {
@@ -20,20 +23,22 @@ pub(super) fn alter(context: &Context<'_>, statement: &ast::AlterTable) -> Resul
     if former.view.is_some() {
         return Err(DdlError::AlterTableOfView);
     }
+    if former.is_cdc_log() {
+        return Err(DdlError::AlterCdcLog { keyspace: keyspace.name.clone(), table: former.name.clone() });
+    }
     let mut table = Table::clone(former);
     match &statement.operation {
         AlterTableOperation::Add { .. } if table.compact => return Err(DdlError::CompactAdd),
         AlterTableOperation::Drop { .. } if table.compact && table.clustering_len > 0 => return Err(DdlError::CompactDropValue),
-        AlterTableOperation::Add { if_not_exists, columns } => add(keyspace, &mut table, columns, *if_not_exists)?,
+        AlterTableOperation::Add { if_not_exists, columns } => add(context, keyspace, &mut table, columns, *if_not_exists)?,
         AlterTableOperation::Drop { if_exists, columns, timestamp } => {
             let timestamp = timestamp.as_ref().map(drop_timestamp).transpose()?;
-            drop_columns(&mut table, columns, *if_exists, timestamp.unwrap_or(context.environment.now_us))?;
+            drop_columns(&mut table, columns, *if_exists, timestamp, context.environment.now_us)?;
         }
         AlterTableOperation::Rename { if_exists, columns } => rename(&mut table, columns, *if_exists)?,
         AlterTableOperation::With(properties) => set_options(&mut table, properties)?,
         AlterTableOperation::AlterType { .. } => return Err(DdlError::AlterColumnType),
-        AlterTableOperation::Mask { mask: Some(_), .. } => return Err(DdlError::MaskingDisabled),
-        AlterTableOperation::Mask { if_exists, column, mask: None } => drop_mask(&table, column, *if_exists)?,
+        AlterTableOperation::Mask { if_exists, column, mask } => set_mask(context, &mut table, column, mask.as_ref(), *if_exists)?,
         AlterTableOperation::DropCompactStorage => return Err(DdlError::DropCompactStorage),
     }
     if table == **former {
@@ -42,8 +47,14 @@ pub(super) fn alter(context: &Context<'_>, statement: &ast::AlterTable) -> Resul
     let target = SchemaEventTarget::Table(table.name.clone());
     let mut keyspace = Keyspace::clone(keyspace);
     view::follow(&mut keyspace, former, &table);
+    let mut schema = context.schema.clone();
+    let of_log = cdc::follow(context, &mut schema, &mut keyspace, Some(former), &table)?;
     keyspace.tables.insert(table.name.clone(), Arc::new(table));
-    Ok(context.with_keyspace(keyspace, ChangeKind::Updated, target))
+    let name = keyspace.name.clone();
+    schema.keyspaces.insert(name.clone(), Arc::new(keyspace));
+    let mut outcome = context.table_changed(schema, ChangeKind::Updated, target, &name, Vec::new());
+    outcome.change.iter_mut().for_each(|change| change.further.extend(of_log.clone()));
+    Ok(outcome)
 }
 
 pub(super) fn drop(context: &Context<'_>, statement: &ast::DropTable) -> Result<Outcome, DdlError> {
@@ -57,13 +68,25 @@ pub(super) fn drop(context: &Context<'_>, statement: &ast::DropTable) -> Result<
     if !table.views.is_empty() {
         return Err(DdlError::DropBase(keyspace.name.clone()));
     }
+    cdc::check_drop(keyspace, table)?;
+    let log = log_of(keyspace, table);
     let mut keyspace = Keyspace::clone(keyspace);
     keyspace.tables.remove(&table.name);
+    let mut dropped: Vec<TableId> = table.stored().collect();
+    let mut of_log = None;
+    if let Some(log) = log {
+        keyspace.tables.remove(&log.name);
+        dropped.extend(log.stored());
+        let target = SchemaEventTarget::Table(log.name.clone());
+        of_log = Some(SchemaEvent { change: ChangeKind::Dropped, target, keyspace: keyspace.name.clone() });
+    }
     let target = SchemaEventTarget::Table(table.name.clone());
     let event = SchemaEvent { change: ChangeKind::Dropped, target, keyspace: keyspace.name.clone() };
     let mut schema = context.schema.clone();
     schema.keyspaces.insert(keyspace.name.clone(), Arc::new(keyspace));
-    Ok(context.with_schema(schema, Some(event), table.stored().collect()))
+    let mut outcome = context.with_schema(schema, Some(event), dropped);
+    outcome.change.iter_mut().for_each(|change| change.further.extend(of_log.clone()));
+    Ok(outcome)
 }
 
 fn check_declared(table: &Table) -> Result<(), DdlError> {
@@ -84,7 +107,13 @@ fn absent(context: &Context<'_>, name: &ast::QualifiedName, if_exists: bool) -> 
     Err(DdlError::UnknownTable { keyspace, table: name.name.as_str().to_owned() })
 }
 
-fn add(keyspace: &Keyspace, table: &mut Table, columns: &[ast::ColumnDefinition], if_not_exists: bool) -> Result<(), DdlError> {
+fn add(
+    context: &Context<'_>,
+    keyspace: &Keyspace,
+    table: &mut Table,
+    columns: &[ast::ColumnDefinition],
+    if_not_exists: bool,
+) -> Result<(), DdlError> {
     let resolver = TypeResolver { keyspace: Some(&keyspace.name), types: Some(&keyspace.types) };
     let is_counter = table.is_counter();
     for definition in columns {
@@ -96,6 +125,8 @@ fn add(keyspace: &Keyspace, table: &mut Table, columns: &[ast::ColumnDefinition]
             return Err(DdlError::ColumnExists(name.to_owned()));
         }
         let data_type = resolver.column_type(&definition.type_name)?;
+        let masked = MaskedColumn { keyspace: &keyspace.name, table: &table.name, name, data_type: &data_type };
+        let mask = mask::attached(context, masked, definition.mask.as_ref())?;
         let kind = if definition.is_static { ColumnKind::Static } else { ColumnKind::Regular };
         if kind == ColumnKind::Static && table.clustering_len == 0 {
             return Err(DdlError::StaticWithoutClustering);
@@ -112,20 +143,35 @@ fn add(keyspace: &Keyspace, table: &mut Table, columns: &[ast::ColumnDefinition]
             }
             _ => {}
         }
-        let id = table.next_column;
-        let next = id.0.checked_add(1).filter(|next| usize::from(*next) <= COLUMNS_MAX);
-        table.next_column = ColumnId(next.ok_or(DdlError::TooManyColumns { keyspace, table: table_name, maximum: COLUMNS_MAX })?);
-        insert(table, Column { id, name: column, kind, order: Order::Ascending, data_type });
+        let id = match table.dropped_at(name) {
+            Some((former, _)) => former,
+            None => {
+                let id = table.next_column;
+                let next = id.0.checked_add(1).filter(|next| usize::from(*next) <= COLUMNS_MAX);
+                table.next_column = ColumnId(next.ok_or(DdlError::TooManyColumns { keyspace, table: table_name, maximum: COLUMNS_MAX })?);
+                id
+            }
+        };
+        insert(table, Column { id, name: column, kind, order: Order::Ascending, data_type, mask });
     }
     Ok(())
 }
 
-/// Dynamic data masking is disabled, as in Cassandra by default: no column has a mask that could be dropped.
-fn drop_mask(table: &Table, column: &Identifier, if_exists: bool) -> Result<(), DdlError> {
-    if if_exists || table.column(column.as_str()).is_some() {
-        return Ok(());
-    }
-    Err(DdlError::MaskUnknownColumn { column: column.as_str().to_owned(), table: table.name.clone() })
+/// Gives a column another mask, or none.
+fn set_mask(
+    context: &Context<'_>,
+    table: &mut Table,
+    column: &Identifier,
+    given: Option<&ast::ColumnMask>,
+    if_exists: bool,
+) -> Result<(), DdlError> {
+    let Some(column) = table.columns.iter_mut().find(|other| other.name == column.as_str()) else {
+        let unknown = DdlError::MaskUnknownColumn { column: column.as_str().to_owned(), table: table.name.clone() };
+        return if if_exists { Ok(()) } else { Err(unknown) };
+    };
+    let masked = MaskedColumn { keyspace: &table.keyspace, table: &table.name, name: &column.name, data_type: &column.data_type };
+    column.mask = mask::attached(context, masked, given)?;
+    Ok(())
 }
 
 /// Puts a static or regular column where its kind and name belong.
@@ -152,7 +198,7 @@ fn check_against_dropped(name: &str, kind: ColumnKind, data_type: &DataType, dro
     Ok(())
 }
 
-fn drop_columns(table: &mut Table, columns: &[Identifier], if_exists: bool, dropped_at_us: i64) -> Result<(), DdlError> {
+fn drop_columns(table: &mut Table, columns: &[Identifier], if_exists: bool, timestamp: Option<i64>, now_us: i64) -> Result<(), DdlError> {
     let mut seen: Vec<&Identifier> = Vec::new();
     for name in columns {
         if seen.contains(&name) {
@@ -181,10 +227,25 @@ fn drop_columns(table: &mut Table, columns: &[Identifier], if_exists: bool, drop
             return Err(DdlError::DropBaseColumn { column: column.name.clone(), table: table.name.clone() });
         }
         let column = table.columns.remove(position);
-        let dropped = DroppedColumn { kind: column.kind, data_type: without_user_types(&column.data_type), dropped_at_us };
+        remember_drop(table, &column, timestamp);
+        let (data_type, dropped_at_us) = (without_user_types(&column.data_type), timestamp.unwrap_or(now_us));
+        let dropped = DroppedColumn { kind: column.kind, data_type, dropped_at_us };
         table.dropped_columns.insert(column.name, dropped);
     }
     Ok(())
+}
+
+/// A column that was dropped at a timestamp may come back with what was written after it; any other one comes back empty.
+fn remember_drop(table: &mut Table, column: &Column, timestamp: Option<i64>) {
+    let former = table.options.kept.remove(DROPPED_AT_OPTION);
+    let mut dropped = if let Some(KeptOption::Map(dropped)) = former { dropped } else { BTreeMap::new() };
+    dropped.remove(&column.name);
+    if let Some(timestamp) = timestamp {
+        dropped.insert(column.name.clone(), format!("{} {timestamp}", column.id.0));
+    }
+    if !dropped.is_empty() {
+        table.options.kept.insert(DROPPED_AT_OPTION.to_owned(), KeptOption::Map(dropped));
+    }
 }
 
 fn drop_timestamp(literal: &ast::Literal) -> Result<i64, DdlError> {
@@ -234,6 +295,8 @@ fn set_options(table: &mut Table, properties: &[ast::Property]) -> Result<(), Dd
     if !table.views.is_empty() && parameters.gc_grace_seconds == 0 {
         return Err(DdlError::BaseGrace);
     }
+    let dropped_at = table.options.kept.remove_entry(DROPPED_AT_OPTION);
     table.options = parameters.to_options();
+    table.options.kept.extend(dropped_at);
     Ok(())
 }

@@ -43,6 +43,8 @@ pub struct Change {
     pub schema: Arc<Schema>,
     /// The result of the statement, and what registered clients are told; none of roles, whose result is void.
     pub event: Option<SchemaEvent>,
+    /// What registered clients are told besides: of tables that follow the one of the statement.
+    pub further: Vec<SchemaEvent>,
     /// Tables that are gone: their rows can be forgotten.
     pub dropped: Vec<TableId>,
 }
@@ -169,6 +171,6 @@ impl<'a> Context<'a> {
     /// The outcome in which `schema` takes the place of the former.
     pub(super) fn with_schema(&self, mut schema: Schema, event: Option<SchemaEvent>, dropped: Vec<TableId>) -> Outcome {
         schema.version = content_version(&schema);
-        Outcome { change: Some(Change { schema: Arc::new(schema), event, dropped }), warnings: Vec::new() }
+        Outcome { change: Some(Change { schema: Arc::new(schema), event, further: Vec::new(), dropped }), warnings: Vec::new() }
     }
 }

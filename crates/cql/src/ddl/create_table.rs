@@ -3,24 +3,28 @@
 //! Checks come in Cassandra's order, so that a statement with several faults is told of the same one.
 
 use super::change::{Context, Outcome, SchemaEvent, SchemaEventTarget};
+use super::limits::{COLUMNS_MAX, SYSTEM_TABLE_IDS_FROM};
 use super::options::{Occasion, TableParameters};
 use super::property::Properties;
 use super::types::{TypeResolver, contains_duration};
-use super::{DdlError, name};
+use super::{DdlError, cdc, name};
 use crate::language::ast::{self, OrderDirection};
+use crate::plan::MaskedColumn;
 use crate::wire::ChangeKind;
 use base::TableId;
-use model::{Column, ColumnId, ColumnKind, DataType, Keyspace, Order, Table, TableOptions};
+use model::{Column, ColumnId, ColumnKind, ColumnMask, DataType, Keyspace, Order, Table, TableOptions};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
-/// The id from which on tables are the system's; ids of user tables stay below.
-pub const SYSTEM_TABLE_IDS_FROM: u32 = 0xFFFF_0000;
+/// The mask of a column, if a statement gives it one.
+pub(super) type Masks<'m> = dyn Fn(&Context<'_>, MaskedColumn<'_>, Option<&ast::ColumnMask>) -> Result<Mask, DdlError> + 'm;
 
-/// How many columns a table may have had in its time: their ids have 16 bits.
-pub(super) const COLUMNS_MAX: usize = u16::MAX as usize;
+/// The same of one statement.
+type MasksOf<'m> = dyn Fn(MaskedColumn<'_>, Option<&ast::ColumnMask>) -> Result<Mask, DdlError> + 'm;
 
-pub(super) fn create(context: &Context<'_>, statement: &ast::CreateTable) -> Result<Outcome, DdlError> {
+type Mask = Option<Arc<ColumnMask>>;
+
+pub(super) fn create(context: &Context<'_>, statement: &ast::CreateTable, masks: &Masks<'_>) -> Result<Outcome, DdlError> {
     let given = statement.name.keyspace.as_ref();
     if given.is_none() && context.keyspace.is_none() {
         return Err(DdlError::NoKeyspace);
@@ -45,7 +49,8 @@ pub(super) fn create(context: &Context<'_>, statement: &ast::CreateTable) -> Res
     let id = context.schema.next_table;
     let next_table = id.0.checked_add(1).filter(|next| *next < SYSTEM_TABLE_IDS_FROM).ok_or(DdlError::TooManyTables(id.0))?;
     let resolver = TypeResolver { keyspace: Some(&keyspace.name), types: Some(&keyspace.types) };
-    let table = build(statement, &keyspace.name, resolver, &parameters, id, uuid)?;
+    let masks = |column: MaskedColumn<'_>, mask: Option<&ast::ColumnMask>| masks(context, column, mask);
+    let table = build(statement, &keyspace.name, resolver, &parameters, (id, uuid), &masks)?;
     name::check_table_name(&keyspace.name, &table.name)?;
     check_counters(&table)?;
     if table.compact {
@@ -53,12 +58,15 @@ pub(super) fn create(context: &Context<'_>, statement: &ast::CreateTable) -> Res
     }
     let name = table.name.clone();
     let mut keyspace = Keyspace::clone(keyspace);
-    keyspace.tables.insert(name.clone(), Arc::new(table));
     let mut schema = context.schema.clone();
     schema.next_table = TableId(next_table);
+    let of_log = cdc::follow(context, &mut schema, &mut keyspace, None, &table)?;
+    keyspace.tables.insert(name.clone(), Arc::new(table));
     let event = SchemaEvent { change: ChangeKind::Created, target: SchemaEventTarget::Table(name), keyspace: keyspace.name.clone() };
     schema.keyspaces.insert(keyspace.name.clone(), Arc::new(keyspace));
-    Ok(context.with_schema(schema, Some(event), Vec::new()))
+    let mut outcome = context.with_schema(schema, Some(event), Vec::new());
+    outcome.change.iter_mut().for_each(|change| change.further.extend(of_log.clone()));
+    Ok(outcome)
 }
 
 /// The table that a statement of the system's own declares.
@@ -68,7 +76,7 @@ pub(crate) fn declare_table(keyspace: &str, statement: &ast::CreateTable, id: Ta
     parameters.declare(&mut properties, Occasion::Create)?;
     properties.finish()?;
     check_statement(statement)?;
-    build(statement, keyspace, TypeResolver { keyspace: Some(keyspace), types: None }, &parameters, id, uuid)
+    build(statement, keyspace, TypeResolver { keyspace: Some(keyspace), types: None }, &parameters, (id, uuid), &|_, _| Ok(None))
 }
 
 /// What can be said of the statement alone.
@@ -104,17 +112,17 @@ fn build(
     keyspace: &str,
     resolver: TypeResolver<'_>,
     parameters: &TableParameters,
-    id: TableId,
-    uuid: u128,
+    (id, uuid): (TableId, u128),
+    masks: &MasksOf<'_>,
 ) -> Result<Table, DdlError> {
     let name = statement.name.name.as_str();
     let primary_key = statement.primary_keys.first().ok_or_else(|| DdlError::NoPrimaryKey(statement.name.clone()))?;
-    let mut declared = BTreeMap::new();
+    let (mut declared, mut given_masks) = (BTreeMap::new(), BTreeMap::new());
     for column in &statement.columns {
-        if column.mask.is_some() {
-            return Err(DdlError::MaskingDisabled);
-        }
-        declared.insert(column.name.as_str(), (resolver.column_type(&column.type_name)?, column.is_static));
+        let (data_type, column_name) = (resolver.column_type(&column.type_name)?, column.name.as_str());
+        let mask = masks(MaskedColumn { keyspace, table: name, name: column_name, data_type: &data_type }, column.mask.as_ref())?;
+        given_masks.extend(mask.map(|mask| (column_name, mask)));
+        declared.insert(column_name, (data_type, column.is_static));
     }
     let mut keys = Vec::new();
     for column in primary_key.partition.iter().chain(&primary_key.clustering) {
@@ -137,7 +145,7 @@ fn build(
     let partition_key_len = primary_key.partition.len();
     let mut push = |name: &str, kind, order, data_type| {
         let id = u16::try_from(columns.len()).ok().filter(|id| usize::from(*id) < COLUMNS_MAX).map(ColumnId)?;
-        columns.push(Column { id, name: name.to_owned(), kind, order, data_type });
+        columns.push(Column { id, name: name.to_owned(), kind, order, data_type, mask: given_masks.remove(name) });
         Some(())
     };
     let full = || DdlError::TooManyColumns { keyspace: keyspace.to_owned(), table: name.to_owned(), maximum: COLUMNS_MAX };

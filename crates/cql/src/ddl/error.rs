@@ -2,6 +2,7 @@
 
 use super::compaction_value::CompactionValueError;
 use crate::CqlError;
+use crate::cdc::CdcOptionError;
 use crate::language::ast;
 use model::DataType;
 
@@ -206,6 +207,24 @@ pub enum DdlError {
     RecordSet { keyspace: String, table: String },
     #[error("{keyspace}.{table} is a container: GridDB clients make, change and drop it")]
     Container { keyspace: String, table: String },
+    #[error("{0}")]
+    CdcOption(CdcOptionError),
+    #[error("Cannot create CDC log table for table {keyspace}.{table} because a table of name {keyspace}.{log} already exists")]
+    CdcLogExists { keyspace: String, table: String, log: String },
+    #[error("Cannot create a CDC log for a table {keyspace}.{table}, because creating nested CDC logs is not allowed")]
+    NestedCdcLog { keyspace: String, table: String },
+    #[error("Cannot create CDC log for table {keyspace}.{table}. Counter support not implemented")]
+    CdcOfCounters { keyspace: String, table: String },
+    #[error("Cannot create CDC log for table {keyspace}.{table}: the name of its column {column} begins as those of the log do")]
+    CdcColumn { keyspace: String, table: String, column: String },
+    #[error("Cannot create CDC log for materialized view {0}: enable it for the base table")]
+    CdcOfView(String),
+    #[error("Cannot alter CDC log table {keyspace}.{table}: it follows its base table")]
+    AlterCdcLog { keyspace: String, table: String },
+    #[error("Cannot drop CDC log table {keyspace}.{table}: disable cdc of its base table first, or drop that")]
+    DropCdcLog { keyspace: String, table: String },
+    #[error("{what} are not supported on CDC log table {keyspace}.{table}")]
+    OnCdcLog { what: &'static str, keyspace: String, table: String },
     #[error("Keyspace {0} has record sets of Aerospike clients: truncate them and leave it, or use another keyspace")]
     HasRecordSets(String),
 
@@ -308,11 +327,10 @@ pub enum DdlError {
     AlterColumnType,
     #[error("DROP COMPACT STORAGE is disabled. Enable in cassandra.yaml to use.")]
     DropCompactStorage,
-    #[error(
-        "Cannot mask columns because dynamic data masking is not enabled. You can enable it with the dynamic_data_masking_enabled property \
-         on cassandra.yaml"
-    )]
-    MaskingDisabled,
+    #[error("{0}")]
+    Mask(String),
+    #[error("Function '{name}' is still referenced by column masks in tables {tables}")]
+    FunctionMasks { name: String, tables: String },
     #[error("Column with name '{column}' doesn't exist on table '{table}'")]
     MaskUnknownColumn { column: String, table: String },
     #[error("Non-frozen collections and UDTs are not supported with COMPACT STORAGE")]
@@ -569,6 +587,10 @@ pub enum DdlError {
     Password,
     #[error("org.apache.cassandra.auth.CassandraRoleManager doesn't support {0}")]
     RoleOption(&'static str),
+    #[error("a role has no option {name:?}{}", suggestion.as_ref().map_or(String::new(), |known| format!("; did you mean {known}?")))]
+    UnknownRoleOption { name: String, suggestion: Option<String> },
+    #[error("The option {limit} of a role is a number up to {}, not {value:?}; 0 is no limit", model::ROLE_LIMIT_MAX)]
+    RoleLimit { limit: &'static str, value: String },
     #[error("{0} is not supported by {1}")]
     NoAuthorizer(&'static str, &'static str),
 
@@ -639,6 +661,7 @@ impl DdlError {
             | Self::SpeculativePercentile { .. }
             | Self::SpeculativePair { .. }
             | Self::ReadRepair(_)
+            | Self::CdcOption(_)
             | Self::Memtable(_)
             | Self::CachingKeys(_)
             | Self::CachingRows(_)

@@ -6,7 +6,7 @@ use super::types::TypeResolver;
 use crate::language::ast::{self, Identifier, TypeName};
 use crate::value::script::{LUA, Script};
 use crate::wire::ChangeKind;
-use model::{DataType, Function, Keyspace, NullInput};
+use model::{DataType, Function, Keyspace, NullInput, Table};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -104,10 +104,22 @@ pub(super) fn drop(context: &Context<'_>, statement: &ast::DropFunction) -> Resu
         let name = shown(context, &statement.name, statement.arguments.as_deref())?;
         return Err(DdlError::FunctionUsed { name, aggregates: users.join(", ") });
     }
+    let masked = keyspace.tables.values().filter(|table| table.view.is_none() && is_masked_by(table, function));
+    let tables: Vec<&str> = masked.map(|table| table.name.as_str()).collect();
+    if !tables.is_empty() {
+        let name = shown(context, &statement.name, statement.arguments.as_deref())?;
+        return Err(DdlError::FunctionMasks { name, tables: tables.join(", ") });
+    }
     let (name, types) = (function.name.clone(), function.argument_types());
     let mut keyspace = Keyspace::clone(keyspace);
     keyspace.functions.remove_function(&name, &types);
     Ok(context.with_keyspace(keyspace, ChangeKind::Dropped, target(&name, &types)))
+}
+
+/// Whether a function masks a column of a table. As in Cassandra, one of its name is as good.
+fn is_masked_by(table: &Table, function: &Function) -> bool {
+    let masks = table.columns.iter().filter_map(|column| column.mask.as_ref());
+    masks.into_iter().any(|mask| mask.keyspace == function.keyspace && mask.function == function.name)
 }
 
 /// A function and its keyspace.

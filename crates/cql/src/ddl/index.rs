@@ -3,10 +3,10 @@
 //! Checks come in Cassandra's order.
 
 use super::change::{Context, Outcome, SchemaEventTarget};
-use super::create_table::SYSTEM_TABLE_IDS_FROM;
+use super::limits::SYSTEM_TABLE_IDS_FROM;
 use super::property::Properties;
 use super::types::contains_duration;
-use super::{DdlError, name};
+use super::{DdlError, cdc, name};
 use crate::index::{IndexClass, indexed_type};
 use crate::language::ast::{self, Identifier};
 use crate::value::function::Similarity;
@@ -60,6 +60,7 @@ pub(super) fn create(context: &Context<'_>, statement: &ast::CreateIndex) -> Res
     if table.view.is_some() {
         return Err(DdlError::IndexOnView);
     }
+    cdc::check_follower(table, "Secondary indexes")?;
     if table.is_container() {
         return Err(DdlError::Container { keyspace: table.keyspace.clone(), table: table.name.clone() });
     }
@@ -73,7 +74,7 @@ pub(super) fn create(context: &Context<'_>, statement: &ast::CreateIndex) -> Res
             return if statement.if_not_exists { Ok(Outcome::unchanged()) } else { Err(exists) };
         }
     }
-    let named = |name: &str| IndexClass::named(name).ok_or_else(|| DdlError::IndexClass(name.to_owned()));
+    let named = |name: &str| IndexClass::declared(name, statement.custom).ok_or_else(|| DdlError::IndexClass(name.to_owned()));
     let class = statement.using.as_deref().map_or(Ok(IndexClass::Legacy), named)?;
     if table.is_counter() {
         return Err(DdlError::IndexOnCounters);
@@ -90,7 +91,8 @@ pub(super) fn create(context: &Context<'_>, statement: &ast::CreateIndex) -> Res
         if statement.if_not_exists {
             return Ok(Outcome::unchanged());
         }
-        if class == IndexClass::StorageAttached {
+        let is_identical = existing.class.as_deref() == statement.using.as_deref() && existing.options == options;
+        if class == IndexClass::StorageAttached && !is_identical {
             return Err(DdlError::StorageAttachedTwice(column.name.clone()));
         }
         let name = statement.name.as_ref().map_or_else(|| free_name(keyspace, table, column), |name| name.as_str().to_owned());

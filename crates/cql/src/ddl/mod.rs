@@ -10,6 +10,7 @@
 
 mod aggregate;
 mod alter_table;
+mod cdc;
 mod change;
 mod compaction_value;
 mod create_table;
@@ -19,6 +20,8 @@ mod function_permission;
 mod identity;
 mod index;
 mod keyspace;
+mod limits;
+mod mask;
 mod name;
 mod number;
 mod options;
@@ -33,9 +36,10 @@ mod view;
 
 pub use change::{Change, Environment, Outcome, SchemaEvent, SchemaEventTarget, content_version};
 pub use compaction_value::CompactionValueError;
-pub use create_table::SYSTEM_TABLE_IDS_FROM;
 pub use error::{DdlError, DdlErrorKind, PASSWORD_BYTES_MAX};
+pub use limits::SYSTEM_TABLE_IDS_FROM;
 pub use options::{TableParameters, page_compression};
+pub use permission::{forget_absent, own};
 pub use replication::{NETWORK_TOPOLOGY_STRATEGY, SIMPLE_STRATEGY};
 pub use types::resolve_type;
 
@@ -70,7 +74,7 @@ fn apply_to_schema(context: &Context<'_>, statement: &Statement) -> Result<Outco
         Statement::CreateKeyspace(create) => keyspace::create(context, create),
         Statement::AlterKeyspace(alter) => keyspace::alter(context, alter),
         Statement::DropKeyspace(drop) => keyspace::drop(context, drop),
-        Statement::CreateTable(create) => create_table::create(context, create),
+        Statement::CreateTable(create) => create_table::create(context, create, &mask::attached),
         Statement::AlterTable(alter) => alter_table::alter(context, alter),
         Statement::DropTable(drop) => alter_table::drop(context, drop),
         Statement::CreateIndex(create) => index::create(context, create),

@@ -1,13 +1,15 @@
 //! GRANT and REVOKE of permissions, what statements about the schema need, and what becomes of permissions when things are made and dropped.
 
 use super::DdlError;
-use super::change::{Change, Context, Outcome, content_version};
+use super::change::{Change, Context, Outcome, SchemaEvent, SchemaEventTarget, content_version};
 use super::function_permission;
 use super::role::Asker;
 use crate::language::ast::{
     self, GrantPermissions, Identifier, PermissionSet, QualifiedName, Resource as ResourceName, RevokePermissions, Statement,
 };
 use crate::permissions::{Rights, applicable, exists, resolve};
+use crate::roles::Roles;
+use crate::wire::ChangeKind;
 use model::{Permission, Permissions, Resource, Role, Schema};
 use std::sync::Arc;
 
@@ -110,8 +112,8 @@ impl Asker<'_> {
     }
 
     /// Gives who has made something all permissions on it, if permissions are asked for. Superusers need none.
-    fn own(&self, statement: &Statement, schema: &mut Schema) {
-        let made = match statement {
+    fn own(&self, statement: &Statement, further: &[SchemaEvent], schema: &mut Schema) {
+        let mut made = match statement {
             Statement::CreateKeyspace(create) => {
                 let name = create.name.as_str().to_owned();
                 vec![Resource::Keyspace(name.clone()), Resource::AllFunctionsIn(name)]
@@ -123,14 +125,24 @@ impl Asker<'_> {
             Statement::CreateRole(create) => vec![Resource::Role(create.name.as_str().to_owned())],
             other => function_permission::made(self.context, other).into_iter().collect(),
         };
-        if made.is_empty() || self.is_superuser() {
-            return;
+        for event in further.iter().filter(|event| event.change == ChangeKind::Created) {
+            if let SchemaEventTarget::Table(name) = &event.target {
+                made.push(Resource::table(&event.keyspace, name));
+            }
         }
-        let Some(role) = schema.roles.get_mut(self.name) else { return };
-        let role = Arc::make_mut(role);
-        for resource in &made {
-            set(role, resource, resource.applicable());
-        }
+        own(schema, self.name, &made);
+    }
+}
+
+/// Gives a role all permissions on what it has made. Superusers need none.
+pub fn own(schema: &mut Schema, role: &str, made: &[Resource]) {
+    if made.is_empty() || Roles::of(schema).is_superuser(role) {
+        return;
+    }
+    let Some(role) = schema.roles.get_mut(role) else { return };
+    let role = Arc::make_mut(role);
+    for resource in made {
+        set(role, resource, resource.applicable());
     }
 }
 
@@ -154,7 +166,7 @@ fn with_warning(mut outcome: Outcome, role: &str, how: &str, in_vain: Permission
 pub(super) fn follow(asker: Option<&Asker<'_>>, statement: &Statement, change: &mut Change) {
     let mut schema = Schema::clone(&change.schema);
     if let Some(asker) = asker.filter(|asker| asker.context.checks_permissions()) {
-        asker.own(statement, &mut schema);
+        asker.own(statement, &change.further, &mut schema);
     }
     forget_absent(&mut schema);
     if schema.roles != change.schema.roles {
@@ -164,7 +176,7 @@ pub(super) fn follow(asker: Option<&Asker<'_>>, statement: &Statement, change: &
 }
 
 /// Takes away permissions on what is not there any more: what gets its name later is something else.
-fn forget_absent(schema: &mut Schema) {
+pub fn forget_absent(schema: &mut Schema) {
     let absent = |schema: &Schema, role: &Role| role.permissions.keys().any(|resource| !exists(schema, resource));
     let stale: Vec<String> = schema.roles.iter().filter(|(_, role)| absent(schema, role)).map(|(name, _)| name.clone()).collect();
     for name in stale {

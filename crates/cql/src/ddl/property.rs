@@ -19,6 +19,11 @@ impl<'a> Properties<'a> {
         Some(&self.left.remove(position).value)
     }
 
+    /// Whether the option `name` is there and a map.
+    pub(super) fn is_map(&self, name: &str) -> bool {
+        self.left.iter().any(|property| property.name == name && matches!(property.value, PropertyValue::Map(_)))
+    }
+
     /// The option `name` as text without quotes.
     pub(super) fn text(&mut self, name: &str) -> Result<Option<String>, DdlError> {
         match self.take(name) {

@@ -2,9 +2,10 @@
 
 use super::DdlError;
 use super::change::{Context, Outcome};
-use crate::language::ast::{AlterRole, CreateRole, DropRole, GrantRole, RevokeRole, RoleOption, Statement};
+use crate::language::ast::{AlterRole, CreateRole, DropRole, GrantRole, Literal, PasswordHashes, RevokeRole, RoleOption, Statement};
 use crate::roles::{Roles, is_hash};
-use model::{Permission, Resource, Role};
+use base::nearest;
+use model::{Limit, Permission, ROLE_LIMIT_MAX, Resource, Role, RoleLimits};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -62,8 +63,7 @@ impl Asker<'_> {
     /// The schema with these roles, unless nobody could manage them any more.
     fn with_roles(&self, roles: BTreeMap<String, Arc<Role>>) -> Result<Outcome, DdlError> {
         let after = Roles(&roles);
-        let is_manageable =
-            |name: &String| after.is_superuser(name) && after.with_login(name).is_some_and(|role| role.password_hash.is_some());
+        let is_manageable = |name: &String| after.is_superuser(name) && after.with_login(name).is_some_and(|role| role.has_password());
         if !roles.keys().any(is_manageable) {
             return Err(DdlError::LastSuperuser);
         }
@@ -115,6 +115,8 @@ impl Asker<'_> {
             self.must_have(Permission::Alter, Some(name))?;
         } else if !is_superuser && alter.options.iter().any(|option| matches!(option, RoleOption::Login(_))) {
             return Err(DdlError::OwnOption("LOGIN"));
+        } else if !is_superuser && alter.options.iter().any(|option| matches!(option, RoleOption::Options(_))) {
+            return Err(DdlError::OwnOption("OPTIONS"));
         }
         let mut role = match self.roles().get(name) {
             Some(role) => Role::clone(role),
@@ -184,14 +186,22 @@ impl Asker<'_> {
 fn set_options(role: &mut Role, options: &[RoleOption]) -> Result<(), DdlError> {
     for option in options {
         match option {
-            RoleOption::HashedPassword(hash) if is_hash(hash) => role.password_hash = Some(hash.to_string()),
+            RoleOption::HashedPassword(hash) if is_hash(hash) => {
+                // Nobody knows the password here, so there is nothing that clients of other protocols could log in by.
+                (role.password_hash, role.aerospike_hash, role.griddb_hash) = (Some(hash.to_string()), None, None);
+            }
+            RoleOption::PasswordHashes(hashes) => {
+                let PasswordHashes { password, aerospike, griddb } = hashes.clone();
+                [role.password_hash, role.aerospike_hash, role.griddb_hash] =
+                    [password, aerospike, griddb].map(|hash| hash.map(String::from));
+            }
             RoleOption::HashedPassword(_) => return Err(DdlError::HashedPassword),
             // `roles::set_hash` has replaced it.
             RoleOption::Password(_) => return Err(DdlError::Unsupported("a password that has not been hashed")),
             RoleOption::GeneratedPassword => return Err(DdlError::Unsupported("GENERATED PASSWORD")),
             RoleOption::Superuser(is_superuser) => role.is_superuser = *is_superuser,
             RoleOption::Login(can_login) => role.can_login = *can_login,
-            RoleOption::Options(_) => return Err(DdlError::RoleOption("OPTIONS")),
+            RoleOption::Options(options) => role.limits = limits_of(options)?,
             RoleOption::Datacenters(_) => {
                 return Err(DdlError::NoAuthorizer("ACCESS TO DATACENTERS operations", "AllowAllNetworkAuthorizer"));
             }
@@ -199,4 +209,21 @@ fn set_options(role: &mut Role, options: &[RoleOption]) -> Result<(), DdlError> 
         }
     }
     Ok(())
+}
+
+/// The limits that `OPTIONS` gives; those that it does not name are none. 0 is none, too.
+fn limits_of(options: &[(Literal, Literal)]) -> Result<RoleLimits, DdlError> {
+    let mut limits = RoleLimits::default();
+    for (name, value) in options {
+        let (name, value) = (name.raw_text(), value.raw_text());
+        let Some(limit) = Limit::from_name(&name) else {
+            let known = nearest(&name, Limit::ALL.iter().map(|limit| limit.name())).map(str::to_owned);
+            return Err(DdlError::UnknownRoleOption { name: name.into_owned(), suggestion: known });
+        };
+        match value.parse() {
+            Ok(value) if value <= ROLE_LIMIT_MAX => limits.set(limit, value),
+            _ => return Err(DdlError::RoleLimit { limit: limit.name(), value: value.into_owned() }),
+        }
+    }
+    Ok(limits)
 }

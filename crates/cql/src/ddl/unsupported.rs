@@ -50,8 +50,10 @@ pub(super) fn answer(context: &Context<'_>, statement: &Statement) -> Result<Out
 }
 
 fn sets_password(alter: &AlterRole) -> bool {
-    alter
-        .options
-        .iter()
-        .any(|option| matches!(option, RoleOption::Password(_) | RoleOption::HashedPassword(_) | RoleOption::GeneratedPassword))
+    alter.options.iter().any(|option| {
+        matches!(
+            option,
+            RoleOption::Password(_) | RoleOption::HashedPassword(_) | RoleOption::PasswordHashes(_) | RoleOption::GeneratedPassword
+        )
+    })
 }

@@ -5,7 +5,7 @@ use super::change::{Context, Outcome, SchemaEventTarget};
 use super::types::{TypeResolver, names_any, qualified_text, refers_to, with_user_types};
 use crate::language::ast::{self, AlterTypeOperation, Identifier, NativeType, TypeName};
 use crate::wire::ChangeKind;
-use model::{DataType, Frozen, Keyspace, Table, UserType};
+use model::{Column, DataType, Frozen, Keyspace, Table, UserType};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
@@ -165,10 +165,13 @@ fn with_type(keyspace: &Keyspace, user: Arc<UserType>) -> Result<Keyspace, DdlEr
     }
     let mut keyspace = keyspace.clone();
     for table in keyspace.tables.values_mut() {
-        if table.columns.iter().any(|column| refers_to(&column.data_type, &name)) {
+        if table.columns.iter().any(|column| types_of(column).any(|data_type| refers_to(data_type, &name))) {
             let mut changed = Table::clone(table);
             for column in &mut changed.columns {
                 column.data_type = with_user_types(&column.data_type, &types);
+                for argument in column.mask.as_mut().map(Arc::make_mut).iter_mut().flat_map(|mask| &mut mask.arguments) {
+                    argument.data_type = with_user_types(&argument.data_type, &types);
+                }
                 if !column.data_type.is_within_bounds() {
                     return Err(DdlError::TypeTooLarge { data_type: name });
                 }
@@ -182,6 +185,12 @@ fn with_type(keyspace: &Keyspace, user: Arc<UserType>) -> Result<Keyspace, DdlEr
     })?;
     keyspace.types = types;
     Ok(keyspace)
+}
+
+/// Its own type, and those of its mask's arguments.
+fn types_of(column: &Column) -> impl Iterator<Item = &DataType> {
+    let of_mask = column.mask.iter().flat_map(|mask| &mask.arguments).map(|argument| &argument.data_type);
+    std::iter::once(&column.data_type).chain(of_mask)
 }
 
 fn has(user: &UserType, name: &str) -> bool {

@@ -3,11 +3,12 @@
 //! Checks come in Cassandra's order.
 
 use super::change::{Context, Outcome, Place, SchemaEventTarget};
-use super::create_table::{SYSTEM_TABLE_IDS_FROM, chosen_uuid};
+use super::create_table::chosen_uuid;
+use super::limits::SYSTEM_TABLE_IDS_FROM;
 use super::options::{Occasion, TableParameters};
 use super::property::Properties;
 use super::types::contains_duration;
-use super::{DdlError, name};
+use super::{DdlError, cdc, name};
 use crate::language::ast::{self, Comparison, Identifier, InValues, RelationTarget, Selection, Selector, WhereExpression};
 use crate::language::{parse_where, quote_identifier};
 use crate::plan::view_conditions;
@@ -53,6 +54,9 @@ pub(super) fn create(context: &Context<'_>, statement: &ast::CreateView) -> Resu
     parameters.check()?;
     if parameters.default_time_to_live != 0 {
         return Err(DdlError::ViewTimeToLive);
+    }
+    if parameters.change_log.is_some() {
+        return Err(DdlError::CdcOfView(view_name.to_owned()));
     }
     if statement.options.compact_storage {
         return Err(DdlError::ViewCompact);
@@ -137,7 +141,7 @@ pub(super) fn drop(context: &Context<'_>, statement: &ast::DropView) -> Result<O
     Ok(context.table_changed(schema, ChangeKind::Dropped, target, &keyspace_name, view.stored().collect()))
 }
 
-/// Has the views of a table that has changed follow it: renamed keys, and new columns where a view shows all.
+/// Has the views of a table that has changed follow it: renamed keys, masks, and new columns where a view shows all.
 pub(super) fn follow(keyspace: &mut Keyspace, former: &Table, table: &Table) {
     for name in &table.views {
         let Some(view) = keyspace.tables.get_mut(name) else { continue };
@@ -145,6 +149,7 @@ pub(super) fn follow(keyspace: &mut Keyspace, former: &Table, table: &Table) {
         for column in &mut view.columns {
             if let Some((_, now)) = table.column_of_id(column.id) {
                 column.name.clone_from(&now.name);
+                column.mask.clone_from(&now.mask);
             }
         }
         let shows_all = view.view.as_ref().is_some_and(|view| view.shows_all);
@@ -190,6 +195,7 @@ fn absent(context: &Context<'_>, name: &ast::QualifiedName, if_exists: bool) -> 
 
 /// What cannot have a view.
 fn check_base(base: &Table, view: &str) -> Result<(), DdlError> {
+    cdc::check_follower(base, "Materialized views")?;
     if base.is_counter() {
         return Err(DdlError::ViewOfCounters);
     }

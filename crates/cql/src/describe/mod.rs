@@ -109,7 +109,8 @@ impl<'a> Describer<'a> {
         contents.extend(schema_text::dependencies_first(keyspace).into_iter().map(|user| self.type_element(user)));
         contents.extend(keyspace.functions.functions().map(|function| self.function_element(function)));
         contents.extend(keyspace.functions.aggregates().map(|aggregate| self.aggregate_element(aggregate)));
-        let tables = sorted(keyspace.tables.values(), |table| &table.name).into_iter().filter(|table| table.view.is_none());
+        let tables =
+            sorted(keyspace.tables.values(), |table| &table.name).into_iter().filter(|table| table.view.is_none() && !table.is_cdc_log());
         contents.extend(tables.flat_map(|table| self.table_elements(keyspace, table)));
         contents
     }

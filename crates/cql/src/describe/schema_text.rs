@@ -1,9 +1,11 @@
 //! The statements that make keyspaces, types and tables.
 
 use super::type_text::{quote_type_name, type_text};
+use crate::cdc;
 use crate::ddl::{TableParameters, java_double};
 use crate::language::quote_identifier;
 use crate::system;
+use crate::value::text::to_literal;
 use model::{Column, ColumnKind, DataType, Index, IndexPart, Keyspace, Order, Table, UserType, View};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -40,6 +42,11 @@ fn compact_note(name: &str, structure: &str) -> String {
         "/*\nWarning: Table {name} omitted because it has constructs not compatible with CQL (was created via legacy API).\n\
          Approximate structure, for reference:\n(this should not be used to reproduce this schema)\n\n{structure}\n*/"
     )
+}
+
+/// The same for the log of another table.
+fn log_note(name: &str, base: &str, structure: &str) -> String {
+    format!("/*\nCDC log table {name} is made and dropped with cdc of table {base}.\nStructure, for reference:\n{structure}\n*/")
 }
 
 /// `CREATE KEYSPACE …;`
@@ -132,8 +139,12 @@ pub(super) fn describe_table(table: &Table, detail: Detail) -> String {
         let quoted = quote_identifier(column);
         statement.push_str(&format!("\nALTER TABLE {name} DROP {quoted} USING TIMESTAMP {};", dropped.dropped_at_us));
         if let Some((_, again)) = table.column(column) {
-            statement.push_str(&format!("\nALTER TABLE {name} ADD {quoted} {}{};", type_text(&again.data_type), static_word(again.kind)));
+            let (data_type, word, mask) = (type_text(&again.data_type), static_word(again.kind), mask(again));
+            statement.push_str(&format!("\nALTER TABLE {name} ADD {quoted} {data_type}{word}{mask};"));
         }
+    }
+    if let Some(base) = cdc::base_of(table) {
+        return log_note(&name, base, &statement);
     }
     match (is_virtual, table.compact) {
         (true, _) => virtual_note("Table", &name, &statement),
@@ -180,8 +191,15 @@ fn has_short_key(table: &Table) -> bool {
 
 fn column_line(table: &Table, column: &Column, data_type: &DataType) -> String {
     let is_whole_key = column.kind == ColumnKind::PartitionKey && has_short_key(table);
-    let key = if is_whole_key { " PRIMARY KEY" } else { static_word(column.kind) };
-    format!("    {} {}{key}", quote_identifier(&column.name), type_text(data_type))
+    let key = if is_whole_key { " PRIMARY KEY" } else { "" };
+    format!("    {} {}{}{}{key}", quote_identifier(&column.name), type_text(data_type), static_word(column.kind), mask(column))
+}
+
+/// ` MASKED WITH …` of a column that has a mask.
+fn mask(column: &Column) -> String {
+    let Some(mask) = &column.mask else { return String::new() };
+    let arguments: Vec<String> = mask.arguments.iter().map(|argument| to_literal(&argument.data_type, argument.value.as_deref())).collect();
+    format!(" MASKED WITH {}.{}({})", quote_identifier(&mask.keyspace), quote_identifier(&mask.function), arguments.join(", "))
 }
 
 fn static_word(kind: ColumnKind) -> &'static str {
@@ -213,7 +231,7 @@ fn options(table: &Table) -> Vec<String> {
         ("allow_auto_snapshot", parameters.allow_auto_snapshot.to_string()),
         ("bloom_filter_fp_chance", java_double(parameters.bloom_filter_fp_chance)),
         ("caching", map_literal(&parameters.caching)),
-        ("cdc", parameters.cdc.to_string()),
+        ("cdc", parameters.change_log.map_or_else(|| parameters.cdc.to_string(), |options| map_literal(&options.entries()))),
         ("comment", literal(&parameters.comment)),
         ("compaction", map_literal(&parameters.compaction)),
         ("compression", map_literal(&parameters.compression)),

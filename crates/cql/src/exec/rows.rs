@@ -5,7 +5,7 @@
 
 mod cover;
 
-pub(super) use cover::Cover;
+pub(crate) use cover::Cover;
 pub(crate) use cover::parse as range_of_deletion;
 
 use crate::plan::{SLOT_FIRST, SLOT_GONE, Select, Source};
@@ -73,6 +73,13 @@ impl<'a> Found<'a> {
         }
         live
     }
+}
+
+/// Whether nobody sees anything in a row, whatever columns the table has or gets.
+pub(super) fn is_dead(row: &[u8], hidden_until: i64, now_s: u32) -> bool {
+    let row = RowView::new(row);
+    let is_inserted = row.liveness().is_some_and(|stamp| stamp.timestamp > hidden_until && stamp.is_live(now_s));
+    !is_inserted && !row.cells().any(|cell| is_visible(&cell, hidden_until, now_s))
 }
 
 /// Whether a read sees anything in a cell.

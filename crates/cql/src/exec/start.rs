@@ -5,7 +5,7 @@ use super::bindings::{Environment, OwnedValues};
 use super::execution::{Execution, Options};
 use super::failure::Failure;
 use super::writer::Writer;
-use super::{condition, fetch, keys, modify, select};
+use super::{condition, fetch, keys, level, modify, select};
 use crate::plan::{KeyTerm, Modify, Prepared, Statement};
 use crate::reply::{write_error, write_void};
 use crate::{CqlError, value};
@@ -31,6 +31,7 @@ pub enum Work {
 /// Values that cannot be keys, statements that cannot be combined.
 #[inline]
 pub fn start(execution: &Execution<'_>, context: &Context) -> Result<Work, CqlError> {
+    level::check(&execution.prepared.statement, execution.options.consistency)?;
     let context = &execution.options.fix(context, 0);
     let environment = Environment { bindings: &execution.bindings, context };
     let single = |table, terms: &[KeyTerm]| -> Result<Token, CqlError> {

@@ -119,7 +119,7 @@ impl RowStore for MemoryStore {
             None => Bound::Excluded((partition.token, [partition.bytes, &[0]].concat(), Vec::new())),
         };
         let range = rows.range((Bound::Included(key(from)), end));
-        let mut give = |((_, _, clustering), row): (&Key, &Vec<u8>)| visit(clustering, row) == Visit::Continue;
+        let mut give = |((_, _, clustering), row): (&Key, &Vec<u8>)| visit(clustering, row) != Visit::Stop;
         match direction {
             Direction::Forward => range.into_iter().all(&mut give),
             Direction::Reverse => range.rev().all(&mut give),

@@ -6,6 +6,8 @@ use model::{Column, DataType, Index, Table};
 const STORAGE_ATTACHED: [&str; 3] = ["sai", "storageattachedindex", "org.apache.cassandra.index.sai.storageattachedindex"];
 /// What Cassandra's first kind of index is called.
 const LEGACY: [&str; 1] = ["legacy_local_table"];
+const STORAGE_ATTACHED_CLASS: &str = "org.apache.cassandra.index.sai.StorageAttachedIndex";
+const SASI_CLASS: &str = "org.apache.cassandra.index.sasi.SASIIndex";
 const SASI: [&str; 2] = ["sasiindex", "org.apache.cassandra.index.sasi.sasiindex"];
 
 /// What kind of index a statement has asked for.
@@ -26,8 +28,18 @@ impl IndexClass {
         index.class.as_deref().and_then(Self::named).unwrap_or(Self::Legacy)
     }
 
-    /// The kind that `USING` names.
-    pub(crate) fn named(class: &str) -> Option<Self> {
+    /// The kind that `USING` names in a statement, `is_custom` in CREATE CUSTOM INDEX. As in Cassandra a class with its package is spelled as it is.
+    pub(crate) fn declared(class: &str, is_custom: bool) -> Option<Self> {
+        let is_spelled = class == STORAGE_ATTACHED_CLASS || class == SASI_CLASS;
+        Self::named(class).filter(|kind| match kind {
+            Self::Legacy => !is_custom,
+            Self::StorageAttached => is_spelled || !class.contains('.'),
+            Self::Sasi => is_spelled,
+        })
+    }
+
+    /// The kind of an index with this class.
+    fn named(class: &str) -> Option<Self> {
         let class = class.to_ascii_lowercase();
         let kinds = [(&LEGACY[..], Self::Legacy), (&STORAGE_ATTACHED, Self::StorageAttached), (&SASI, Self::Sasi)];
         kinds.into_iter().find(|(names, _)| names.contains(&class.as_str())).map(|(_, kind)| kind)

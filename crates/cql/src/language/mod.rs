@@ -64,3 +64,46 @@ pub fn parse_where(text: &str) -> Option<ast::WhereClause> {
         _ => None,
     }
 }
+
+/// The text with `?` for each literal: what may be shown of a statement to whoever may not see its values. What follows a fault of the text is left out.
+#[must_use]
+pub fn without_values(text: &str) -> String {
+    use TokenKind::{Blob, DollarString, Duration, End, Float, Integer, QuotedString, Uuid};
+    let mut shown = String::with_capacity(text.len());
+    let mut lexer = lexer::Lexer::new(text);
+    let mut end = 0;
+    while let Ok(token) = lexer.next_token() {
+        if token.kind == End {
+            return shown;
+        }
+        if token.start > end && end > 0 {
+            // Comments between may have values, too.
+            shown.push(' ');
+        }
+        match token.kind {
+            QuotedString | DollarString | Integer | Float | Duration | Uuid | Blob => shown.push('?'),
+            _ => shown.push_str(&text[token.range()]),
+        }
+        end = token.end;
+    }
+    shown + " …"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_values;
+
+    #[test]
+    fn statements_are_shown_without_values() {
+        for (text, shown) in [
+            ("SELECT * FROM ks.t WHERE k = 'it''s' AND v>=-1.5e3 LIMIT 10;", "SELECT * FROM ks.t WHERE k = ? AND v>=-? LIMIT ?;"),
+            ("UPDATE \"T\" SET m = m + {1: $$a$$, 0xAB: 1h} WHERE k=?", "UPDATE \"T\" SET m = m + {?: ?, ?: ?} WHERE k=?"),
+            ("select 1 -- it's 42\n  from t /* 'x' */ where k = 123e4567-e89b-12d3-a456-426614174000", "select ? from t where k = ?"),
+            ("INSERT INTO t (k) VALUES ('no end", "INSERT INTO t (k) VALUES ( …"),
+            ("  ", ""),
+            ("é", " …"),
+        ] {
+            assert_eq!(without_values(text), shown);
+        }
+    }
+}

@@ -71,7 +71,7 @@ impl Planner<'_> {
         let types = function.arguments().to_vec();
         let mut planned = Vec::with_capacity(arguments.len());
         for (number, (term, data_type)) in arguments.iter().zip(&types).enumerate() {
-            planned.push(self.term(term, data_type, &format!("arg{number}({})", function.shown_name()))?);
+            planned.push(self.term(term, data_type, &format!("arg{number}({})", function.signature().full_name()))?);
         }
         self.calls = self.calls.wrapping_add(1);
         let is_user = function.user().is_some();
@@ -106,16 +106,29 @@ impl Planner<'_> {
         receiver: Option<&DataType>,
     ) -> Result<FunctionSpec, CqlError> {
         let (own, given) = (name.name.as_str(), name.keyspace.as_ref().map(ast::Identifier::as_str));
+        if own == "token" && given.is_none_or(|given| given == "system") && !self.token_arguments.is_empty() {
+            return function::token(&self.token_arguments, arguments).map_err(|error| CqlError::Invalid(error.to_string()));
+        }
+        self.find_function(name, arguments, receiver).map_err(|error| CqlError::Invalid(error.to_string()))
+    }
+
+    /// As [`Self::resolve_function`], of all but `token`.
+    pub(super) fn find_function(
+        &self,
+        name: &ast::FunctionName,
+        arguments: &[Argument<'_>],
+        receiver: Option<&DataType>,
+    ) -> Result<FunctionSpec, FunctionError> {
+        let (own, given) = (name.name.as_str(), name.keyspace.as_ref().map(ast::Identifier::as_str));
         let keyspace = given.or(self.function_keyspace.as_deref()).or(self.keyspace);
-        let found = match keyspace.filter(|name| *name != "system").and_then(|name| self.schema.keyspaces.get_key_value(name)) {
+        match keyspace.filter(|name| *name != "system").and_then(|name| self.schema.keyspaces.get_key_value(name)) {
             Some((keyspace, declared)) => {
                 let users = UserFunctions { keyspace, functions: &declared.functions, and_native: given.is_none() };
                 function::resolve_with(users, own, arguments, receiver)
             }
             None if given.is_none_or(|given| given == "system") => function::resolve(own, arguments, receiver),
             None => Err(FunctionError::Unknown { name: format!("{}.{own}", given.unwrap_or_default()).into() }),
-        };
-        found.map_err(|error| CqlError::Invalid(error.to_string()))
+        }
     }
 
     /// Notes what users have made of what a statement calls.
@@ -140,7 +153,7 @@ impl Planner<'_> {
     }
 
     /// The type a term has by itself, if it says one.
-    fn type_of(&self, term: &ast::Term) -> Result<Option<DataType>, CqlError> {
+    pub(super) fn type_of(&self, term: &ast::Term) -> Result<Option<DataType>, CqlError> {
         Ok(match term {
             ast::Term::TypeHint { type_name, .. } => Some(ddl::resolve_type(type_name, self.type_keyspace(), self.schema)?),
             ast::Term::Function { name, arguments } => Some(self.resolve_call(name, arguments, None)?.result().clone()),
@@ -163,7 +176,8 @@ impl Planner<'_> {
     }
 }
 
-fn argument<'a>(term: &'a ast::Term, own: Option<&'a DataType>) -> Argument<'a> {
+/// What is known of an argument that says this type by itself.
+pub(super) fn argument<'a>(term: &'a ast::Term, own: Option<&'a DataType>) -> Argument<'a> {
     match (term, own) {
         (_, Some(own)) => Argument::Type(own),
         (ast::Term::Literal(literal), None) => neutral(literal).map_or(Argument::Unknown, Argument::Literal),

@@ -3,8 +3,11 @@
 
 mod assignment;
 mod call_planner;
+mod column_mask;
 mod columns;
 mod keys;
+mod mask;
+mod masked;
 mod modify;
 mod modify_planner;
 mod planner;
@@ -14,12 +17,15 @@ mod term;
 mod term_planner;
 mod view;
 
+pub use column_mask::column_mask;
 pub use keys::{ClusteringPlan, ColumnRef, Comparator, KeyTerm, SliceBound, TupleKeys};
+pub use mask::{Mask, MaskedColumn};
+pub use masked::QueriedMasks;
 pub use modify::{Assignment, Condition, ConditionTarget, Conditions, Modify, ModifyKind, RowTarget};
-pub use planner::{Called, Planner, Prepared, constant, prepare, view_conditions, view_plans};
+pub use planner::{Called, Masking, Planner, Prepared, constant, prepare, view_conditions, view_plans};
 pub use select::{
-    Aggregate, Expression, Filter, IndexUse, Metadata, Nearest, Output, SLOT_FIRST, SLOT_GONE, SLOT_UNREAD, Select, SortKey, Source,
-    SourceColumn, Stamps, Subject, TokenBound, TokenTerm,
+    Aggregate, Expression, Filter, GroupBy, IndexUse, Metadata, Nearest, Output, SLOT_FIRST, SLOT_GONE, SLOT_UNREAD, Select, SortKey,
+    Source, SourceColumn, Stamps, Subject, TokenBound, TokenTerm,
 };
 pub use term::{Call, JsonTerm, Missing, Term};
 pub use view::{ViewCondition, ViewPlan};

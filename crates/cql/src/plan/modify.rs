@@ -1,11 +1,11 @@
 //! INSERT, UPDATE and DELETE.
 
-use super::{ClusteringPlan, ColumnRef, Comparator, KeyTerm, Term, ViewPlan};
+use super::{ClusteringPlan, ColumnRef, Comparator, KeyTerm, Mask, Term, ViewPlan};
 use model::Table;
 use std::sync::Arc;
 
 /// A planned INSERT, UPDATE or DELETE.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Modify {
     /// The table.
     pub table: Arc<Table>,
@@ -29,6 +29,8 @@ pub struct Modify {
     pub user_calls: Vec<Term>,
     /// IF.
     pub conditions: Conditions,
+    /// What is shown in place of masked columns where a condition does not hold.
+    pub masks: Arc<[Arc<Mask>]>,
     /// The views that follow the table.
     pub views: Arc<[ViewPlan]>,
     /// Whether every assignment is [`Assignment::Set`] of a column with one cell and the keys are plain: nothing needs the old row but the

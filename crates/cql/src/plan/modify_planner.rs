@@ -11,7 +11,7 @@ use super::{
 use crate::CqlError;
 use crate::language::ast;
 use crate::system::is_system_keyspace;
-use keys::{KeyRestrictions, missing_clustering};
+use keys::{KeyRestrictions, missing_clustering, not_restricted_before};
 use model::{Column, ColumnKind, DataType, Frozen, Table};
 use std::sync::Arc;
 
@@ -88,6 +88,7 @@ impl Draft {
             assignments: self.assignments,
             conditions,
             user_calls: Vec::new(),
+            masks: Arc::default(),
             views: self.views,
             simple,
             table: self.table,
@@ -102,6 +103,12 @@ impl Planner<'_> {
             return Err(CqlError::Unauthorized(format!("{} keyspace is not user-modifiable.", table.keyspace)));
         }
         super::planner::check_writable(&table)?;
+        if table.is_cdc_log() {
+            return Err(CqlError::Invalid(format!(
+                "Cannot modify CDC log table {}.{}: writes of its base table fill it",
+                table.keyspace, table.name
+            )));
+        }
         if table.is_counter() && (attributes.timestamp.is_some() || attributes.time_to_live.is_some()) {
             let what = if attributes.timestamp.is_some() { "timestamp" } else { "TTL" };
             return Err(CqlError::Invalid(format!("Cannot provide custom {what} for counter updates")));
@@ -167,7 +174,11 @@ impl Planner<'_> {
         } else if missing_clustering.len() == table.clustering_len && draft.assignments.is_empty() && !draft.static_assignments.is_empty() {
             RowTarget::Static
         } else {
-            return Err(CqlError::Invalid(format!("Some clustering keys are missing: {}", missing_clustering.join(", "))));
+            let gap = clustering.iter().position(Option::is_none).unwrap_or(0);
+            return Err(match clustering.iter().skip(gap).position(Option::is_some) {
+                Some(after) if table.compact => not_restricted_before(&table, gap + after, gap),
+                _ => CqlError::Invalid(format!("Some clustering keys are missing: {}", missing_clustering.join(", "))),
+            });
         };
         let equal = |terms: Vec<Option<Term>>| terms.into_iter().flatten().map(KeyTerm::Equal).collect();
         let keys = KeyRestrictions {

@@ -1,10 +1,12 @@
 //! From a text to a [`Prepared`] statement.
 
-use super::{Batch, BatchKind, Marker, Modify, Statement, ViewCondition, ViewPlan};
+use super::masked::{QueriedMasks, masked, queried};
+use super::{Batch, BatchKind, Marker, Mask, Modify, Statement, ViewCondition, ViewPlan};
 use crate::CqlError;
 use crate::language::{self, ast};
 use crate::plan::KeyTerm;
 use crate::system::{is_system_keyspace, table as system_table};
+use crate::value::function::UserSpec;
 use crate::wire::{ProtocolVersion, ResultMetadata};
 use md5::{Digest, Md5};
 use model::{DataType, Function, Schema, Table, UserAggregate};
@@ -31,6 +33,19 @@ pub struct Prepared {
     pub schema_version: u128,
     /// What users have made and it calls.
     pub called: Vec<Called>,
+    /// What is different for those who may not see masked columns; none of most statements.
+    pub masking: Option<Box<Masking>>,
+    /// Whether it shows masks in place of values.
+    pub is_masked: bool,
+}
+
+/// What a statement is to those who may not see masked columns.
+#[derive(Debug)]
+pub struct Masking {
+    /// The statement that they run instead; none if it shows no masked column.
+    pub masked: Option<Arc<Prepared>>,
+    /// The masked columns that it compares with something.
+    pub queried: Vec<QueriedMasks>,
 }
 
 /// Plans one statement.
@@ -47,6 +62,8 @@ pub struct Planner<'a> {
     pub(super) calls: u16,
     /// The keyspace of the statement's table, where functions of users are looked for that name none.
     pub(super) function_keyspace: Option<String>,
+    /// What `token()` takes in the statement's table; nothing where it is no value.
+    pub(super) token_arguments: Vec<DataType>,
     /// What users have made and the statement calls.
     pub(super) called: Vec<Called>,
     /// Calls of functions of users among a modification's values.
@@ -81,10 +98,11 @@ impl Called {
 }
 
 impl<'a> Planner<'a> {
-    fn new(schema: &'a Schema, keyspace: Option<&'a str>, names: Vec<Option<ast::Identifier>>) -> Self {
+    /// A planner of a statement with markers of these names.
+    pub(super) fn new(schema: &'a Schema, keyspace: Option<&'a str>, names: Vec<Option<ast::Identifier>>) -> Self {
         let markers = vec![None; names.len()];
         let (called, user_calls) = (Vec::new(), Vec::new());
-        Self { schema, keyspace, names, markers, calls: 0, function_keyspace: None, called, user_calls }
+        Self { schema, keyspace, names, markers, calls: 0, function_keyspace: None, token_arguments: Vec::new(), called, user_calls }
     }
 }
 
@@ -116,7 +134,7 @@ pub fn prepare(schema: &Schema, keyspace: Option<&str>, text: &str) -> Result<Pr
     let mut hasher = Md5::new();
     hasher.update(keyspace.unwrap_or_default().as_bytes());
     hasher.update(text.as_bytes());
-    Ok(Prepared {
+    let prepared = Prepared {
         id: hasher.finalize().into(),
         partition_key_markers: partition_key_markers(table, &partitions),
         table: table.map(|table| (table.keyspace.clone(), table.name.clone())),
@@ -126,7 +144,42 @@ pub fn prepare(schema: &Schema, keyspace: Option<&str>, text: &str) -> Result<Pr
         keyspace: keyspace.map(str::to_owned),
         schema_version: schema.version,
         called,
-    })
+        masking: None,
+        is_masked: false,
+    };
+    Ok(Prepared { masking: masking(schema, &prepared)?, ..prepared })
+}
+
+/// What a statement is to those who may not see masked columns, if it is another one to them.
+fn masking(schema: &Schema, prepared: &Prepared) -> Result<Option<Box<Masking>>, CqlError> {
+    if !prepared.tables().any(|table| table.has_masks()) {
+        return Ok(None);
+    }
+    let queried = queried(&prepared.statement);
+    let masked = masked(schema, &prepared.statement)?.map(|(statement, masks)| {
+        Arc::new(Prepared {
+            id: prepared.id,
+            partition_key_markers: prepared.partition_key_markers.clone(),
+            table: prepared.table.clone(),
+            statement,
+            markers: prepared.markers.clone(),
+            text: prepared.text.clone(),
+            keyspace: prepared.keyspace.clone(),
+            schema_version: prepared.schema_version,
+            called: prepared.called.iter().cloned().chain(masks.iter().filter_map(|mask| called_by(mask))).collect(),
+            masking: None,
+            is_masked: true,
+        })
+    });
+    Ok((masked.is_some() || !queried.is_empty()).then(|| Box::new(Masking { masked, queried })))
+}
+
+/// The function of a user that masks a column.
+fn called_by(mask: &Mask) -> Option<Called> {
+    match mask.function.user() {
+        Some(UserSpec::Function(script)) => Some(Called::Function(Arc::clone(script.function()))),
+        _ => None,
+    }
 }
 
 /// The value of a term that needs no row and no marker; none is null.
@@ -276,10 +329,12 @@ impl Planner<'_> {
         if !self.schema.keyspaces.contains_key(keyspace) && !is_system_keyspace(keyspace) {
             return Err(CqlError::Invalid(format!("keyspace {keyspace} does not exist")));
         }
-        self.schema
-            .table(keyspace, name.name.as_str())
-            .cloned()
-            .ok_or_else(|| CqlError::Invalid(format!("table {} does not exist", name.name.as_str())))
+        let table = self.schema.table(keyspace, name.name.as_str()).cloned();
+        let table = table.ok_or_else(|| CqlError::Invalid(format!("table {} does not exist", name.name.as_str())))?;
+        // The tokens of record sets are those of their clients.
+        let arguments = if table.records.is_none() { table.partition_key() } else { &[] };
+        self.token_arguments = arguments.iter().map(|column| column.data_type.clone()).collect();
+        Ok(table)
     }
 
     /// Notes what marker `index` must be bound with.

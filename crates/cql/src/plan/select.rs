@@ -4,7 +4,7 @@
 //! client's connection turns them into the result's columns (`outputs`), groups and aggregates. When the outputs are the sources
 //! (`plain`), as in most statements, what the shard gives goes to the client as it is.
 
-use super::{ClusteringPlan, Comparator, KeyTerm, Term};
+use super::{ClusteringPlan, Comparator, KeyTerm, Mask, Term};
 use crate::index::Analysis;
 use crate::value::function::{FunctionSpec, Similarity};
 use crate::wire::{ColumnSpec, ProtocolVersion, ResultMetadata};
@@ -21,7 +21,7 @@ pub const SLOT_UNREAD: u16 = 1;
 pub const SLOT_FIRST: u16 = 2;
 
 /// A planned SELECT.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Select {
     /// The table.
     pub table: Arc<Table>,
@@ -64,8 +64,8 @@ pub struct Select {
     pub reversed: bool,
     /// Whether a source tells about a cell instead of holding its value.
     pub reads_stamps: bool,
-    /// GROUP BY: the sources whose values make a group.
-    pub group_by: Option<Vec<usize>>,
+    /// GROUP BY: what the rows of a group have in common.
+    pub group_by: Option<GroupBy>,
     /// What outputs aggregate over rows.
     pub aggregates: Vec<Aggregate>,
     /// LIMIT
@@ -76,8 +76,19 @@ pub struct Select {
     pub sort: Vec<SortKey>,
     /// `ORDER BY … ANN OF`: only the rows that are nearest come, nearest first.
     pub nearest: Option<Nearest>,
+    /// The names of the masked columns that it restricts.
+    pub masked_restrictions: Vec<String>,
     /// The description of the result, by protocol version.
     pub metadata: Metadata,
+}
+
+/// What the rows of a group have in common, besides their partition.
+#[derive(Clone, Debug, Default)]
+pub struct GroupBy {
+    /// Values of these sources.
+    pub sources: Vec<usize>,
+    /// The result of this function of the column after those.
+    pub function: Option<Expression>,
 }
 
 /// How an index is used.
@@ -150,6 +161,8 @@ pub struct Output {
 pub enum Expression {
     /// A source.
     Source(usize),
+    /// A source's mask in place of its value; null where there is no row.
+    Masked(usize, Arc<Mask>),
     /// A value.
     Term(Term),
     /// A function of other expressions.
@@ -260,7 +273,7 @@ pub struct Nearest {
 }
 
 /// The description of a result's columns, encoded when it is first needed.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Metadata {
     by_version: [OnceLock<ResultMetadata>; 3],
 }

@@ -6,6 +6,7 @@
 mod clustering;
 mod composed;
 mod draft;
+mod grouping;
 mod indexes;
 mod literal;
 mod reads;
@@ -15,6 +16,7 @@ mod several_columns;
 mod shape;
 mod view;
 
+use super::masked;
 use super::select::Metadata;
 use super::{Expression, Filter, KeyTerm, Planner, SLOT_FIRST, SLOT_UNREAD, Select, Source, Subject};
 use crate::CqlError;
@@ -43,7 +45,7 @@ impl Planner<'_> {
         if statement.distinct {
             shape::check_distinct(&table, &reads, &restrictions)?;
         }
-        let group_by = shape::group_by(&table, statement, &mut reads, &restrictions)?;
+        let group_by = self.group_by(statement, &mut reads, &restrictions)?;
         if nearest.is_some() && (group_by.is_some() || !selected.aggregates.is_empty()) {
             return Err(CqlError::invalid("Top-K queries can not be run with aggregation"));
         }
@@ -116,6 +118,7 @@ impl Planner<'_> {
             per_partition_limit,
             sort,
             nearest,
+            masked_restrictions: masked::restricted(&table, statement),
             metadata: Metadata::default(),
             table,
         })

@@ -50,6 +50,14 @@ const SYSTEM: &[&str] = &[
         WITH comment = 'available keyspace/ranges during bootstrap/replace that are ready to be served' AND gc_grace_seconds = 0",
     "CREATE TABLE built_views (keyspace_name text, view_name text, status_replicated boolean, PRIMARY KEY (keyspace_name, view_name))
         WITH comment = 'built views' AND gc_grace_seconds = 0",
+    // ScyllaDB's two: where libraries look for the streams of CDC logs of tables with tablets.
+    "CREATE TABLE cdc_streams (keyspace_name text, table_name text, timestamp timestamp, stream_state tinyint, stream_id blob,
+        PRIMARY KEY ((keyspace_name, table_name), timestamp, stream_state, stream_id))
+        WITH comment = 'streams of CDC logs, by table' AND gc_grace_seconds = 0",
+    "CREATE TABLE cdc_timestamps (keyspace_name text, table_name text, timestamp timestamp,
+        PRIMARY KEY ((keyspace_name, table_name), timestamp))
+        WITH CLUSTERING ORDER BY (timestamp DESC) AND comment = 'times from which on CDC logs have their streams, by table'
+        AND gc_grace_seconds = 0",
     "CREATE TABLE compaction_history (id timeuuid PRIMARY KEY, bytes_in bigint, bytes_out bigint, columnfamily_name text,
         compacted_at timestamp, compaction_properties frozen<map<text, text>>, keyspace_name text, rows_merged map<int, bigint>)
         WITH comment = 'week-long compaction history' AND gc_grace_seconds = 0",
@@ -106,6 +114,10 @@ const SYSTEM_SCHEMA: &[&str] = &[
     // ScyllaDB's, not Cassandra's: by it its drivers know which tables have tablets.
     "CREATE TABLE scylla_keyspaces (keyspace_name text PRIMARY KEY, initial_tablets int)
         WITH comment = 'keyspaces whose tables have tablets' AND gc_grace_seconds = 604800",
+    // ScyllaDB's as well: its Go driver reads no schema without it. There are rows of tables with a CDC log alone.
+    "CREATE TABLE scylla_tables (keyspace_name text, table_name text, cdc frozen<map<text, text>>, in_memory boolean, partitioner text,
+        version uuid, PRIMARY KEY (keyspace_name, table_name))
+        WITH comment = 'cdc of tables' AND gc_grace_seconds = 604800",
     "CREATE TABLE tables (keyspace_name text, table_name text, additional_write_policy text, allow_auto_snapshot boolean,
         bloom_filter_fp_chance double, caching frozen<map<text, text>>, cdc boolean, comment text,
         compaction frozen<map<text, text>>, compression frozen<map<text, text>>, crc_check_chance double,
@@ -144,8 +156,15 @@ const SYSTEM_AUTH: &[&str] = &[
         WITH comment = 'index of db roles with permissions granted on a resource' AND gc_grace_seconds = 7776000",
 ];
 
-const SYSTEM_DISTRIBUTED: &[&str] = &["CREATE TABLE view_build_status (keyspace_name text, view_name text, host_id uuid, status text,
-        PRIMARY KEY ((keyspace_name, view_name), host_id)) WITH comment = 'Materialized View build status'"];
+const SYSTEM_DISTRIBUTED: &[&str] = &[
+    // ScyllaDB's two: where libraries look for the streams of CDC logs.
+    "CREATE TABLE cdc_generation_timestamps (key text, time timestamp, expired timestamp, PRIMARY KEY (key, time))
+        WITH CLUSTERING ORDER BY (time DESC) AND comment = 'times from which on CDC logs have their streams'",
+    "CREATE TABLE cdc_streams_descriptions_v2 (time timestamp, range_end bigint, streams frozen<set<blob>>,
+        PRIMARY KEY (time, range_end)) WITH comment = 'streams of CDC logs'",
+    "CREATE TABLE view_build_status (keyspace_name text, view_name text, host_id uuid, status text,
+        PRIMARY KEY ((keyspace_name, view_name), host_id)) WITH comment = 'Materialized View build status'",
+];
 
 const SYSTEM_TRACES: &[&str] = &[
     "CREATE TABLE events (session_id uuid, event_id timeuuid, activity text, source inet, source_elapsed int, source_port int,
@@ -161,6 +180,17 @@ const SYSTEM_VIEWS: &[&str] = &[
         driver_version text, hostname text, keyspace_name text, protocol_version int, request_count bigint, ssl_cipher_suite text,
         ssl_enabled boolean, ssl_protocol text, username text, PRIMARY KEY (address, port))
         WITH comment = 'currently connected clients'",
+    // These are TarnDB's own.
+    "CREATE TABLE hot_partitions (keyspace_name text, table_name text, partition_token bigint, core int, partition_key text, requests_per_second double,
+        samples bigint, share double, PRIMARY KEY ((keyspace_name, table_name), partition_token, core))
+        WITH comment = 'partitions that this node is asked for most, from samples of the last seconds'",
+    "CREATE TABLE role_limits (role text PRIMARY KEY, bytes_per_second bigint, connections int, max_connections bigint,
+        reads_per_second bigint, refused_connections bigint, refused_requests bigint, requests_per_second bigint, writes_per_second bigint)
+        WITH comment = 'roles that have limits and clients, and what these use of this node'",
+    "CREATE TABLE slow_queries (core int, number bigint, client inet, client_port int, duration_us bigint, keyspace_name text, kind text,
+        protocol text, started_at timestamp, statement text, table_name text, username text, waited_for text,
+        PRIMARY KEY (core, number)) WITH CLUSTERING ORDER BY (number DESC)
+        AND comment = 'requests that took longer than slow_query_threshold_ms: the latest, and the slowest before them'",
     "CREATE TABLE settings (name text PRIMARY KEY, value text) WITH comment = 'current settings'",
 ];
 

@@ -5,23 +5,26 @@
 //! by key and runs the same plan over them as over any table.
 //!
 //! Columns and types are those of Apache Cassandra 5.0, whose version [`RELEASE_VERSION`] claims; `docs/decisions/0003-claimed-version.md`
-//! says why. Tables that are only there to be found are empty. Tables of ScyllaDB's (`system_schema.scylla_tables`) must not exist: its
-//! drivers take an unknown table as the answer that they talk to Cassandra. `system_schema.scylla_keyspaces` has rows in clusters alone, for
-//! drivers that know tablets.
+//! says why. Tables that are only there to be found are empty. Of ScyllaDB's there are those that its drivers and libraries cannot do without:
+//! `system_schema.scylla_keyspaces` has rows in clusters alone, for drivers that know tablets; `system_schema.scylla_tables` says nothing but `cdc`; the tables
+//! `cdc_…` tell libraries of streams. Others must not exist: drivers take an unknown table as the answer that they talk to Cassandra.
 
 mod catalog;
+mod cdc_tables;
 mod definitions;
 mod estimates;
+mod load_tables;
 mod node_tables;
 mod node_view;
 mod role_tables;
 pub(crate) mod row;
 mod schema_tables;
+mod trace_tables;
 mod versions;
 
 pub use catalog::{Catalog, catalog, keyspace, table};
 pub use definitions::{is_system_keyspace, is_virtual_keyspace};
-pub use node_view::{NodeView, PeerView, RING_TOKENS, TableSize, ring_tokens};
+pub use node_view::{HotPartition, NodeView, PeerView, RING_TOKENS, RoleUsage, TableSize, ring_tokens};
 pub use row::SystemRow;
 pub use versions::{CQL_VERSION, NATIVE_PROTOCOL_VERSION, PARTITIONER, RELEASE_VERSION};
 
@@ -36,23 +39,34 @@ pub fn rows(table: &Table, view: &NodeView<'_>, visit: &mut dyn FnMut(SystemRow)
     match (table.keyspace.as_str(), table.name.as_str()) {
         ("system", "IndexInfo") => node_tables::index_info(view, &mut rows),
         ("system", "built_views") => node_tables::built_views(view, &mut rows),
+        ("system", "cdc_streams") => cdc_tables::streams_by_table(view, &mut rows),
+        ("system", "cdc_timestamps") => cdc_tables::generations_by_table(view, &mut rows),
         ("system", "local") => node_tables::local(view, &mut rows),
         ("system", "peers") => node_tables::peers(view, &mut rows),
         ("system", "peers_v2") => node_tables::peers_v2(view, &mut rows),
         ("system", "size_estimates") => estimates::size_estimates(view, &mut rows),
         ("system", "table_estimates") => estimates::table_estimates(view, &mut rows),
+        ("system_distributed", "cdc_generation_timestamps") => cdc_tables::generations(view, &mut rows),
+        ("system_distributed", "cdc_streams_descriptions_v2") => cdc_tables::streams(view, &mut rows),
         ("system_distributed", "view_build_status") => node_tables::view_build_status(view, &mut rows),
         ("system_auth", "roles") => role_tables::roles(view.schema, &mut rows),
         ("system_auth", "role_members") => role_tables::role_members(view.schema, &mut rows),
         ("system_auth", "identity_to_role") => role_tables::identity_to_role(view.schema, &mut rows),
         ("system_auth", "role_permissions") => role_tables::role_permissions(view.schema, &mut rows),
         ("system_auth", "resource_role_permissons_index") => role_tables::resource_roles(view.schema, &mut rows),
+        ("system_traces", "sessions") => trace_tables::sessions(view, &mut rows),
+        ("system_traces", "events") => trace_tables::events(view, &mut rows),
         ("system_views", "clients") => node_tables::clients(view, &mut rows),
+        ("system_views", "hot_partitions") => load_tables::hot_partitions(view, &mut rows),
+        ("system_views", "role_limits") => load_tables::role_limits(view, &mut rows),
+        ("system_views", "slow_queries") => load_tables::slow_queries(view, &mut rows),
         ("system_views", "settings") => node_tables::settings(view, &mut rows),
         ("system_schema", "keyspaces") => schema_tables::keyspaces(view.schema, &mut rows),
         ("system_schema", "scylla_keyspaces") => schema_tables::scylla_keyspaces(view, &mut rows),
+        ("system_schema", "scylla_tables") => schema_tables::scylla_tables(view.schema, &mut rows),
         ("system_schema", "tables") => schema_tables::tables(view.schema, &mut rows),
         ("system_schema", "views") => schema_tables::views(view.schema, &mut rows),
+        ("system_schema", "column_masks") => schema_tables::column_masks(view.schema, &mut rows),
         ("system_schema", "columns") => schema_tables::columns(view.schema, &mut rows),
         ("system_schema", "indexes") => schema_tables::indexes(view.schema, &mut rows),
         ("system_schema", "dropped_columns") => schema_tables::dropped_columns(view.schema, &mut rows),

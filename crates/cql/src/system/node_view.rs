@@ -1,8 +1,8 @@
 //! What the system's tables tell of: the node as it is at one moment, given as values.
 
-use crate::ConnectedClient;
+use crate::{ConnectedClient, SlowRequest, Trace};
 use base::TableId;
-use model::Schema;
+use model::{RoleLimits, Schema};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -36,6 +36,14 @@ pub struct NodeView<'a> {
     pub started_s: u32,
     /// Who is connected.
     pub clients: &'a [Arc<ConnectedClient>],
+    /// Requests for which a trace was asked.
+    pub traces: &'a [Arc<Trace>],
+    /// Requests that took long.
+    pub slow_requests: &'a [SlowRequest],
+    /// Partitions that are asked for most.
+    pub hot_partitions: &'a [HotPartition],
+    /// Roles that have limits and clients.
+    pub role_usages: &'a [RoleUsage],
     /// The configuration, by key.
     pub settings: &'a [(String, String)],
     /// Indexes and materialized views that are complete, by the engine's ids of their tables.
@@ -51,6 +59,42 @@ pub struct TableSize {
     pub partitions: u64,
     /// How many bytes one of them takes on the device, on average.
     pub partition_bytes: u64,
+}
+
+/// A partition that is asked for often, as one core knows by samples.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HotPartition {
+    /// The keyspace of its table.
+    pub keyspace: String,
+    /// Its table; for entries of an index, the index.
+    pub table: String,
+    /// The core that owns it.
+    pub core: u16,
+    /// Its token.
+    pub token: i64,
+    /// Its key, as a literal for each column; of a long one only the beginning.
+    pub key: String,
+    /// How many requests for it there are in a second, about.
+    pub requests_per_second: f64,
+    /// Which share of the core's requests that is.
+    pub share: f64,
+    /// In how many samples it was, at least.
+    pub samples: u64,
+}
+
+/// The limits of a role that has clients, and what these use of the node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoleUsage {
+    /// As whom the clients have logged in.
+    pub role: String,
+    /// Its limits, with those of roles that it has been granted.
+    pub limits: RoleLimits,
+    /// How many connections there are.
+    pub connections: u32,
+    /// How many requests were refused.
+    pub refused_requests: u64,
+    /// How many connections were.
+    pub refused_connections: u64,
 }
 
 /// Another member of the cluster.

@@ -52,6 +52,15 @@ pub(super) fn bigint(value: i64) -> Option<Vec<u8>> {
     Some(value.to_be_bytes().to_vec())
 }
 
+pub(super) fn tinyint(value: i8) -> Option<Vec<u8>> {
+    Some(value.to_be_bytes().to_vec())
+}
+
+/// Milliseconds since the epoch.
+pub(super) fn timestamp(milliseconds: i64) -> Option<Vec<u8>> {
+    bigint(milliseconds)
+}
+
 pub(super) fn double(value: f64) -> Option<Vec<u8>> {
     Some(value.to_be_bytes().to_vec())
 }
@@ -75,6 +84,20 @@ pub(super) fn inet(address: IpAddr) -> Option<Vec<u8>> {
 pub(super) fn texts<'a>(elements: impl ExactSizeIterator<Item = &'a str>) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     build::list(elements.map(str::as_bytes), &mut out);
+    Some(out)
+}
+
+/// A set of blobs, which are sorted.
+pub(super) fn blobs<'a>(elements: impl ExactSizeIterator<Item = &'a [u8]>) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    build::list(elements, &mut out);
+    Some(out)
+}
+
+/// A map of one blob by its name, or of none.
+pub(super) fn named_blob(name: &str, value: Option<&[u8]>) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    build::sorted_map(value.map(|value| (name.as_bytes(), value)).into_iter(), &mut out);
     Some(out)
 }
 

@@ -1,11 +1,13 @@
 //! Rows of `system_schema` and `system_virtual_schema`: the schema, with the system's own keyspaces in it, as rows.
 
-use super::row::{Named, RowBuilder, boolean, double, int, pairs, text, text_map, texts, uuid};
+use super::row::{Named, RowBuilder, boolean, double, int, named_blob, text, text_map, texts, uuid};
 use super::{Catalog, NodeView, catalog};
+use crate::cdc::CdcOptions;
 use crate::ddl::TableParameters;
 use crate::describe::{index_target, type_text};
-use crate::value::text::to_literal;
-use model::{ColumnKind, Keyspace, NullInput, Order, Schema, Table};
+use crate::value::text::{to_literal, write_plain};
+use crate::value::{build, layout};
+use model::{ColumnKind, DataType, Keyspace, MaskArgument, NullInput, Order, Schema, Table};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -35,6 +37,14 @@ pub(super) fn scylla_keyspaces(view: &NodeView<'_>, rows: &mut RowBuilder<'_>) {
     let Some(tablets) = view.tablets else { return };
     for keyspace in view.schema.keyspaces.values() {
         rows.row([("keyspace_name", text(&keyspace.name)), ("initial_tablets", int(tablets))]);
+    }
+}
+
+/// Tables that have, or had, a CDC log.
+pub(super) fn scylla_tables(schema: &Schema, rows: &mut RowBuilder<'_>) {
+    for table in schema.tables() {
+        let Some(options) = CdcOptions::of(&table.options) else { continue };
+        rows.row([("keyspace_name", text(&table.keyspace)), ("table_name", text(&table.name)), ("cdc", text_map(&options.entries()))]);
     }
 }
 
@@ -75,6 +85,8 @@ pub(super) fn views(schema: &Schema, rows: &mut RowBuilder<'_>) {
 /// The options of a table or view.
 fn options(table: &Table) -> [Named<'static>; 20] {
     let parameters = TableParameters::of(&table.options);
+    // ScyllaDB's drivers read here whether a table has a log, and their libraries for how long.
+    let extension = parameters.change_log.filter(|options| options.enabled).map(|options| options.extension());
     let unless_default = |value: bool, default: bool| if value == default { None } else { boolean(value) };
     [
         ("additional_write_policy", text(&parameters.additional_write_policy)),
@@ -88,7 +100,7 @@ fn options(table: &Table) -> [Named<'static>; 20] {
         ("crc_check_chance", double(parameters.crc_check_chance)),
         ("dclocal_read_repair_chance", double(0.0)),
         ("default_time_to_live", int(parameters.default_time_to_live)),
-        ("extensions", pairs(std::iter::empty())),
+        ("extensions", named_blob("cdc", extension.as_deref())),
         ("gc_grace_seconds", int(parameters.gc_grace_seconds)),
         ("incremental_backups", unless_default(parameters.incremental_backups, true)),
         ("max_index_interval", int(parameters.max_index_interval)),
@@ -138,6 +150,53 @@ fn columns_of(table: &Table, rows: &mut RowBuilder<'_>) {
         row("value", "none", ColumnKind::Regular, -1, if table.is_counter() { "counter" } else { "blob" });
     } else if table.compact && table.value_columns().is_empty() {
         row("value", "none", ColumnKind::Regular, -1, "empty");
+    }
+}
+
+pub(super) fn column_masks(schema: &Schema, rows: &mut RowBuilder<'_>) {
+    for table in schema.tables() {
+        for (column, mask) in table.columns.iter().filter_map(|column| Some((column, column.mask.as_ref()?))) {
+            let types: Vec<String> = mask.arguments.iter().map(|argument| type_text(&argument.data_type)).collect();
+            let value =
+                |argument: &MaskArgument| argument.value.as_ref().map_or(String::new(), |value| string_of(&argument.data_type, value));
+            let values: Vec<String> = mask.arguments.iter().map(value).collect();
+            // A list has no nulls.
+            let nulls = mask.arguments.iter().map(|argument| [u8::from(argument.value.is_none())]).collect::<Vec<_>>();
+            let mut null_list = Vec::new();
+            build::list(nulls.iter().map(<[u8; 1]>::as_slice), &mut null_list);
+            rows.row([
+                ("keyspace_name", text(&table.keyspace)),
+                ("table_name", text(&table.name)),
+                ("column_name", text(&column.name)),
+                ("function_argument_nulls", Some(null_list)),
+                ("function_argument_types", texts(types.iter().map(String::as_str))),
+                ("function_argument_values", texts(values.iter().map(String::as_str))),
+                ("function_keyspace", text(&mask.keyspace)),
+                ("function_name", text(&mask.function)),
+            ]);
+        }
+    }
+}
+
+/// A value as Cassandra's types write it where CQL is not meant: parts of tuples with colons between them, collections in hexadecimal.
+fn string_of(data_type: &DataType, value: &[u8]) -> String {
+    let part = |(data_type, part): (&DataType, Option<&[u8]>)| match part {
+        Some(part) => string_of(data_type, part).replace(':', "\\:").replace('@', "\\@"),
+        None => "@".to_owned(),
+    };
+    match data_type {
+        DataType::Tuple(types) => types.iter().zip(layout::fields(value)).map(part).collect::<Vec<_>>().join(":"),
+        DataType::Udt(user, _) => {
+            user.fields.iter().map(|(_, data_type)| data_type).zip(layout::fields(value)).map(part).collect::<Vec<_>>().join(":")
+        }
+        DataType::Blob | DataType::List(..) | DataType::Set(..) | DataType::Map(..) | DataType::Vector(..) => {
+            value.iter().map(|byte| format!("{byte:02x}")).collect()
+        }
+        _ => {
+            let mut text = String::new();
+            write_plain(data_type, value, &mut text);
+            text
+        }
     }
 }
 

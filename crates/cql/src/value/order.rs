@@ -106,7 +106,7 @@ pub(super) fn timeuuid_rank(bytes: [u8; 16]) -> u128 {
 
 /// The inverse of [`timeuuid_rank`].
 #[inline]
-pub(super) fn timeuuid_from_rank(rank: u128) -> [u8; 16] {
+pub(crate) fn timeuuid_from_rank(rank: u128) -> [u8; 16] {
     let high = time_last((rank >> 64) as u64);
     ((u128::from(high) << 64) | u128::from(rank as u64 ^ 0x8080_8080_8080_8080)).to_be_bytes()
 }

@@ -133,6 +133,18 @@ pub fn add_warnings(frame: &mut Vec<u8>, warnings: &[String]) {
     super::frame::patch_body_length(frame, 0, body_bytes);
 }
 
+/// Puts the id of a trace into the first of the plain frames from `start` on, if there is one, and it has none.
+pub fn add_tracing_id(frames: &mut Vec<u8>, start: usize, id: &[u8; 16]) {
+    let Some(Ok(Some(header))) = frames.get(start..).map(FrameHeader::parse) else { return };
+    if header.flags.contains(FrameFlags::TRACING) {
+        return;
+    }
+    let at = start + FRAME_HEADER_BYTES;
+    frames.splice(at..at, *id);
+    frames[start + 1] |= FrameFlags::TRACING.0;
+    super::frame::patch_body_length(frames, start, header.body_bytes + 16);
+}
+
 /// What accompanies a response that was received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ResponseEnvelope<'a> {

@@ -47,7 +47,7 @@ pub use compression::CompressionWorkspace;
 pub use consistency::Consistency;
 pub use decoder::{FrameDecoder, Frames};
 pub use encoder::FrameEncoder;
-pub use envelope::{RequestEnvelope, ResponseEnvelope, ResponseExtras, Tracing, add_warnings};
+pub use envelope::{RequestEnvelope, ResponseEnvelope, ResponseExtras, Tracing, add_tracing_id, add_warnings};
 pub use error::WireError;
 pub use event::{ChangeKind, Event, EventKind, SchemaChange, SchemaTarget};
 pub use failure::{DataPresent, ErrorKind, ErrorResponse, Failures, Progress, WriteType};

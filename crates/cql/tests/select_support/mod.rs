@@ -42,6 +42,8 @@ pub(crate) struct Node {
     pub(crate) waits: usize,
     /// What others do before each operation of a statement that has several.
     pub(crate) meanwhile: Option<fn(&mut Node)>,
+    /// Whether statements are those of somebody who may not see masked columns.
+    pub(crate) sees_masks: bool,
     rows: BTreeMap<Key, Vec<u8>>,
     runs: u64,
 }
@@ -148,6 +150,7 @@ impl Node {
             operations: 0,
             waits: 0,
             meanwhile: None,
+            sees_masks: false,
             rows: BTreeMap::new(),
             runs: 0,
         };
@@ -250,7 +253,12 @@ impl Node {
     }
 
     pub(crate) fn run(&mut self, text: &str, values: &[Value<'_>], page_size: Option<u32>, state: Option<&[u8]>) -> Result<Page, CqlError> {
-        let prepared = self.prepare(text)?;
+        let mut prepared = self.prepare(text)?;
+        if self.sees_masks
+            && let Some(masked) = prepared.masking.as_ref().and_then(|masking| masking.masked.clone())
+        {
+            prepared = masked;
+        }
         let mut buffer = ValuesBuffer::new();
         values.iter().for_each(|value| buffer.push(*value));
         let bindings = Bindings::new(&prepared.markers, &buffer.as_values(self.version))?;

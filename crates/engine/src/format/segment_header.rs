@@ -8,7 +8,7 @@
 //! | 8 | 4 | CRC-32 of bytes 12..64 |
 //! | 12 | 2 | format version, 1 |
 //! | 14 | 1 | state: 1 used, 2 free, 3 checkpoint |
-//! | 15 | 1 | zero |
+//! | 15 | 1 | 1 if what follows the header block is encrypted, else zero |
 //! | 16 | 8 | store id |
 //! | 24 | 4 | shard |
 //! | 28 | 4 | segment id |
@@ -46,6 +46,8 @@ pub(crate) enum HeaderState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SegmentHeader {
     pub(crate) state: HeaderState,
+    /// What follows the header block is.
+    pub(crate) encrypted: bool,
     pub(crate) store: u64,
     pub(crate) shard: u32,
     pub(crate) segment: u32,
@@ -86,6 +88,7 @@ impl SegmentHeader {
             HeaderState::Free => 2,
             HeaderState::Checkpoint => 3,
         };
+        bytes[15] = self.encrypted.into();
         bytes[16..24].copy_from_slice(&self.store.to_le_bytes());
         bytes[24..28].copy_from_slice(&self.shard.to_le_bytes());
         bytes[28..32].copy_from_slice(&self.segment.to_le_bytes());
@@ -127,6 +130,7 @@ impl SegmentHeader {
         };
         Ok(Self {
             state,
+            encrypted: bytes[15] == 1,
             store: u64_at(16),
             shard: u32_at(24),
             segment: u32_at(28),
@@ -162,6 +166,7 @@ mod tests {
     fn sample() -> SegmentHeader {
         SegmentHeader {
             state: HeaderState::Used,
+            encrypted: false,
             store: 0x1122_3344_5566_7788,
             shard: 3,
             segment: 4,

@@ -92,6 +92,10 @@ impl Engine {
                         self.recovery_failed(OpenError::Foreign { segment: id, store, shard, segment_bytes });
                         return None;
                     }
+                    if header.encrypted != self.config.log_key.is_some() {
+                        self.recovery_failed(OpenError::Encryption { segment: id, encrypted: header.encrypted });
+                        return None;
+                    }
                     self.log.saw_generation(header.generation);
                     let evidence = &mut self.recovery.as_mut()?.evidence;
                     evidence.newest_on_device = evidence.newest_on_device.max(header.generation);

@@ -25,6 +25,7 @@ impl Engine {
             let ours = |header: &SegmentHeader| {
                 (header.store, header.shard, header.segment_bytes) == (self.config.store, self.config.shard, self.config.segment_bytes)
                     && header.state == HeaderState::Used
+                    && header.encrypted == self.config.log_key.is_some()
                     && header.segment < SegmentId::COUNT_MAX
             };
             match SegmentHeader::decode(&bytes).ok().filter(ours) {

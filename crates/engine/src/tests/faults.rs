@@ -11,7 +11,7 @@ use sim_disk::Stable;
 const SEGMENT: u32 = 32 << 10;
 
 /// Where on the disk the record of a key is.
-fn device_offset(shard: &Shard, number: u64) -> usize {
+pub(super) fn device_offset(shard: &Shard, number: u64) -> usize {
     let partition = number.to_be_bytes();
     let location = shard.engine.index.locate(&key(&partition, number), |_| true).unwrap();
     let device = shard.engine.memory.device_location(location);

@@ -28,7 +28,7 @@ fn filled() -> Shard {
     shard
 }
 
-fn stable_bytes(stable: &Stable) -> Vec<u8> {
+pub(super) fn stable_bytes(stable: &Stable) -> Vec<u8> {
     let mut bytes = vec![0; stable.len()];
     stable.read(0, &mut bytes);
     bytes

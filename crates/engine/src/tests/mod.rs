@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod checkpoint;
+mod dead_runs;
+mod encryption;
 mod expiry;
 mod faults;
 mod golden;

@@ -7,8 +7,8 @@ use super::Planted;
 use crate::format::segment_header::{HeaderBlock, HeaderState, SegmentHeader};
 use crate::location::{Location, Target};
 use crate::{
-    CachePolicy, Config, Direction, Engine, Key, Kind, Miss, PartitionScan, ReadError, Sequence, TablePosition, TableScan, WriteBatch,
-    WriteError,
+    CachePolicy, Config, Direction, Engine, Key, Kind, LogKey, Miss, PartitionScan, ReadError, Sequence, TablePosition, TableScan,
+    WriteBatch, WriteError,
 };
 use base::{BLOCK_BYTES, Rng, TableId, Token};
 use io::Now;
@@ -42,6 +42,7 @@ struct Setup {
     page_rows: usize,
     page_bytes: usize,
     page_row_bytes: usize,
+    encrypted: bool,
     /// Most of the time every row that is written expires soon.
     expiring: bool,
 }
@@ -100,6 +101,7 @@ impl World {
             page_rows: [0, 4, 8, 12, 40][rng.below(5) as usize],
             page_bytes: [600, 4000][rng.below(2) as usize],
             page_row_bytes: [300, 4000][rng.below(2) as usize],
+            encrypted: seed % 3 == 1,
             expiring: seed % 5 > 2,
         };
         // Segments in which everything expires come soon if rows are large.
@@ -170,6 +172,7 @@ impl World {
             page_bytes_max: self.setup.page_bytes,
             page_row_bytes_max: self.setup.page_row_bytes,
             boot: self.boot,
+            log_key: self.setup.encrypted.then(|| LogKey::new([7; 32])),
             ..Config::new(
                 99,
                 0,

@@ -17,7 +17,7 @@ fn free_name(definition: &Definition, wanted: &str) -> String {
 }
 
 fn new_column(id: ColumnId, name: String, kind: ColumnKind, data_type: DataType) -> Column {
-    Column { id, name, kind, order: Order::Ascending, data_type }
+    Column { id, name, kind, order: Order::Ascending, data_type, mask: None }
 }
 
 /// The table of a new container.

@@ -1,7 +1,7 @@
 //! UPDATE_ROW_BY_ID, DELETE_ROW_BY_ID: rows that a query has locked, by the numbers that it has given them.
 
 use super::head::{Head, Uuid};
-use super::request::Request;
+use super::request::{Request, WRITE};
 use super::rows;
 use crate::failure::Failure;
 use crate::row::{RowReader, SentRow};
@@ -22,7 +22,7 @@ impl<'a> ById<'a> {
     pub(super) const STATEMENTS: [i32; 2] = [statement::UPDATE_ROW_BY_ID, statement::DELETE_ROW_BY_ID];
 
     pub(super) fn read(number: i32, request: &Request<'a>, id: i64, mut reader: Reader<'a>) -> Result<Self, GridError> {
-        let head = Head::read(request, id, &mut reader, Uuid::Own)?;
+        let head = Head::read(request, id, &mut reader, Uuid::Own, WRITE)?;
         let row_number = reader.i64()? as u64;
         let row = if number == statement::UPDATE_ROW_BY_ID {
             let mut rows = RowReader::new(&head.container.definition.columns, 1, &mut reader)?;

@@ -1,13 +1,14 @@
 //! Rows of one container by key.
 
 use super::head::{Head, Uuid};
-use super::request::Request;
+use super::request::{Request, WRITE};
 use super::rows::{self, RowLock};
 use crate::container::Container;
 use crate::failure::Failure;
 use crate::row::{self, RowReader, RowSet, SentRow, StoredRow};
 use crate::wire::Reader;
 use crate::{ErrorCode, GridError, encode_key};
+use model::Permissions;
 use model::operation::{Context, Direction, FIRST_ROW_BYTE, RowStore, Visit, WriteSet};
 
 /// PUT_ROW, and APPEND_TIME_SERIES_ROW.
@@ -31,7 +32,7 @@ pub(super) struct Key<'a> {
 
 impl<'a> Put<'a> {
     pub(super) fn read(request: &Request<'a>, id: i64, mut reader: Reader<'a>) -> Result<Self, GridError> {
-        let head = Head::read(request, id, &mut reader, Uuid::Own)?;
+        let head = Head::read(request, id, &mut reader, Uuid::Own, WRITE)?;
         let container = head.container;
         let mut rows = RowReader::new(&container.definition.columns, 1, &mut reader)?;
         let row = rows.next_row()?.ok_or(GridError::malformed("a row is missing"))?;
@@ -80,7 +81,7 @@ impl<'a> Put<'a> {
 
 impl<'a> PutMany<'a> {
     pub(super) fn read(request: &Request<'a>, id: i64, mut reader: Reader<'a>) -> Result<Self, GridError> {
-        let head = Head::read(request, id, &mut reader, Uuid::Own)?;
+        let head = Head::read(request, id, &mut reader, Uuid::Own, WRITE)?;
         let container = head.container;
         let count = reader.i64()?;
         let rows = RowReader::new(&container.definition.columns, count, &mut reader)?.read_all()?;
@@ -119,8 +120,8 @@ pub(super) fn put_all(
 }
 
 impl<'a> Key<'a> {
-    pub(super) fn read(request: &Request<'a>, id: i64, mut reader: Reader<'a>) -> Result<Self, GridError> {
-        let head = Head::read(request, id, &mut reader, Uuid::Own)?;
+    pub(super) fn read(request: &Request<'a>, id: i64, mut reader: Reader<'a>, needed: Permissions) -> Result<Self, GridError> {
+        let head = Head::read(request, id, &mut reader, Uuid::Own, needed)?;
         let container = head.container;
         let key = rows::read_key(container, &mut reader)?;
         Ok(Self { head, key })

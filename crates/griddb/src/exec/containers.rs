@@ -1,6 +1,6 @@
 //! Statements about containers.
 
-use super::request::Request;
+use super::request::{ANY, Request};
 use super::work::Work;
 use crate::container::{Container, ContainerChange};
 use crate::schema::{Definition, Kind, read_columns, write_columns};
@@ -33,7 +33,7 @@ pub(super) fn put<'a>(
     out: &mut Vec<u8>,
 ) -> Result<Work<'a>, GridError> {
     let (definition, is_modifiable) = read_definition(statement)?;
-    if let Some(container) = request.find(&definition.name) {
+    if let Some(container) = request.allowed(&definition.name, ANY)? {
         if container.accepts(&definition, is_modifiable)? {
             let reply = statement.reply.begin(Status::Success, out);
             write_identity(container, out);
@@ -66,7 +66,7 @@ pub(super) fn get(request: &Request<'_>, statement: &Statement<'_>, out: &mut Ve
     Options::read(&mut reader)?;
     let name = ContainerName::read(&mut reader)?;
     let kind = Kind::of_wire(reader.u8()?)?;
-    let container = request.find(&name);
+    let container = request.allowed(&name, ANY)?;
     out.push(u8::from(container.is_some()));
     if let Some(container) = container {
         if kind.is_some_and(|kind| kind != container.definition.kind) {
@@ -86,7 +86,7 @@ pub(super) fn properties(request: &Request<'_>, statement: &Statement<'_>, out: 
     let first = ContainerName::read(&mut reader)?;
     let count = reader.count()?;
     let wanted = reader.take(count)?;
-    write_properties(request.find(&first).map(AsRef::as_ref), wanted, out);
+    write_properties(request.allowed(&first, ANY)?.map(AsRef::as_ref), wanted, out);
     if reader.rest().is_empty() {
         return Ok(());
     }
@@ -97,12 +97,12 @@ pub(super) fn properties(request: &Request<'_>, statement: &Statement<'_>, out: 
     put_i32(out, names - 1);
     for _ in 1..names {
         let name = ContainerName::read(&mut reader)?;
-        write_properties(request.find(&name).map(AsRef::as_ref), wanted, out);
+        write_properties(request.allowed(&name, ANY)?.map(AsRef::as_ref), wanted, out);
     }
     Ok(())
 }
 
-/// GET_PARTITION_CONTAINER_NAMES: how many there are, and the names from one position on.
+/// GET_PARTITION_CONTAINER_NAMES: how many there are that the client may know of, and their names from one position on.
 pub(super) fn names(request: &Request<'_>, statement: &Statement<'_>, out: &mut Vec<u8>) -> Result<(), GridError> {
     let mut reader = statement.arguments;
     Options::read(&mut reader)?;
@@ -110,7 +110,8 @@ pub(super) fn names(request: &Request<'_>, statement: &Statement<'_>, out: &mut 
     let (start, limit) = (size(reader.i64()?)?, size(reader.i64()?)?);
     let partition = partition(statement)?;
     let containers = request.catalog.of_partition(request.schema, request.database, partition);
-    let names: Vec<&ContainerName> = containers.map(|container| &container.definition.name).collect();
+    let listed = containers.filter(|container| request.lists(container));
+    let names: Vec<&ContainerName> = listed.map(|container| &container.definition.name).collect();
     let listed = names.iter().skip(start).take(limit.min(NAMES_MAX));
     put_i64(out, names.len() as i64);
     put_i32(out, listed.len() as i32);

@@ -1,6 +1,8 @@
 //! COMMIT_TRANSACTION, ABORT_TRANSACTION, CLOSE_SESSION, CLOSE_MULTIPLE_SESSIONS: the ends of transactions.
+//!
+//! What a client has begun it may always abort. To commit, it must still have a permission on the container.
 
-use super::request::Request;
+use super::request::{ANY, Request};
 use crate::GridError;
 use crate::container::Container;
 use crate::failure::Failure;
@@ -32,7 +34,7 @@ impl<'a> Ending<'a> {
         if number == statement::CLOSE_MULTIPLE_SESSIONS {
             return Self::read_many(request, reader);
         }
-        let container = request.container(reader.i64()?);
+        let container = request.any_container(reader.i64()?);
         let session = TransactionId::read(&mut reader)?;
         Options::read(&mut reader)?;
         let how = match number {
@@ -41,7 +43,12 @@ impl<'a> Ending<'a> {
             _ => How::Abort,
         };
         let sessions = match container {
-            Ok(container) => vec![(container, session)],
+            Ok(container) => {
+                if matches!(how, How::Commit(_)) {
+                    request.check(container, ANY)?;
+                }
+                vec![(container, session)]
+            }
             Err(error) if matches!(how, How::Commit(_)) => return Err(error),
             // The transaction went with its container.
             Err(_) => Vec::new(),
@@ -51,7 +58,7 @@ impl<'a> Ending<'a> {
 
     fn read_many(request: &Request<'a>, reader: Reader<'a>) -> Result<Self, GridError> {
         let sessions = transaction::read_sessions(reader)?.into_iter();
-        let sessions = sessions.filter_map(|(container, id)| Some((request.container(container).ok()?, id)));
+        let sessions = sessions.filter_map(|(container, id)| Some((request.any_container(container).ok()?, id)));
         Ok(Self { sessions: sessions.collect(), how: How::Abort })
     }
 

@@ -1,9 +1,10 @@
 //! What statements about rows begin with: the container, its session, its transaction.
 
-use super::request::Request;
+use super::request::{Request, WRITE};
 use crate::transaction::{Reference, TransactionId, UUID_BYTES};
 use crate::wire::{Options, Reader};
 use crate::{Container, ErrorCode, GridError};
+use model::Permissions;
 use std::sync::Arc;
 
 /// A statement that commits what it does.
@@ -28,12 +29,20 @@ pub(super) struct Head<'a> {
     pub(super) transaction: Option<Reference>,
     /// Whether the rows that it gives are locked for the transaction.
     pub(super) locks_rows: bool,
+    /// Which columns of them are looked at, as [`Options`] has it.
+    pub(super) columns: u64,
 }
 
 impl<'a> Head<'a> {
-    /// Reads the head of the statement of this number.
-    pub(super) fn read(request: &Request<'a>, statement: i64, reader: &mut Reader<'a>, uuid: Uuid) -> Result<Self, GridError> {
-        let container = request.container(reader.i64()?)?;
+    /// Reads the head of the statement of this number, which needs these permissions on its container.
+    pub(super) fn read(
+        request: &Request<'a>,
+        statement: i64,
+        reader: &mut Reader<'a>,
+        uuid: Uuid,
+        needed: Permissions,
+    ) -> Result<Self, GridError> {
+        let container = request.container(reader.i64()?, needed)?;
         let id = match uuid {
             Uuid::Own => TransactionId::read(reader)?,
             Uuid::Shared(uuid) => TransactionId { session: reader.i64()?, uuid },
@@ -53,7 +62,11 @@ impl<'a> Head<'a> {
         if options.for_update && transaction.is_none() {
             return Err(GridError::new(ErrorCode::TQ_FOR_UPDATE_INVALID, "rows are locked for a transaction only: turn auto-commit off"));
         }
-        Ok(Self { container, transaction, locks_rows: options.for_update })
+        if options.for_update {
+            // Others' writes wait for it.
+            request.check(container, WRITE)?;
+        }
+        Ok(Self { container, transaction, locks_rows: options.for_update, columns: options.columns.unwrap_or(u64::MAX) })
     }
 }
 

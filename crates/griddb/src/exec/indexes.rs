@@ -1,6 +1,6 @@
 //! CREATE_INDEX, DROP_INDEX: their rows are entries that are written with the container's.
 
-use super::request::Request;
+use super::request::{ANY, Request};
 use super::work::Work;
 use crate::GridError;
 use crate::container::{ContainerChange, IndexRequest};
@@ -10,7 +10,7 @@ use crate::wire::{Options, Reader, Statement};
 pub(super) fn create<'a>(request: &Request<'a>, statement: &Statement<'_>, out: &mut Vec<u8>) -> Result<Work<'a>, GridError> {
     let (container, mut reader) = read_head(request, statement)?;
     let wanted = IndexRequest::read(container, &mut reader, false)?;
-    if wanted.is_there(request.container(wanted.container)?)? {
+    if wanted.is_there(request.any_container(wanted.container)?)? {
         statement.reply.write_done(out);
         return Ok(Work::Answered);
     }
@@ -21,7 +21,7 @@ pub(super) fn create<'a>(request: &Request<'a>, statement: &Statement<'_>, out: 
 pub(super) fn drop_all<'a>(request: &Request<'a>, statement: &Statement<'_>, out: &mut Vec<u8>) -> Result<Work<'a>, GridError> {
     let (container, mut reader) = read_head(request, statement)?;
     let wanted = IndexRequest::read(container, &mut reader, true)?;
-    if !request.container(wanted.container)?.indexes().any(|index| wanted.is_about(index)) {
+    if !request.any_container(wanted.container)?.indexes().any(|index| wanted.is_about(index)) {
         statement.reply.write_done(out);
         return Ok(Work::Answered);
     }
@@ -32,7 +32,7 @@ pub(super) fn drop_all<'a>(request: &Request<'a>, statement: &Statement<'_>, out
 fn read_head<'s>(request: &Request<'_>, statement: &Statement<'s>) -> Result<((i64, i32), Reader<'s>), GridError> {
     let mut reader = statement.arguments;
     let id = reader.i64()?;
-    let container = request.container(id)?;
+    let container = request.container(id, ANY)?;
     let version = reader.i32()?;
     container.check_version(version)?;
     Options::read(&mut reader)?;

@@ -1,7 +1,7 @@
 //! Rows of several containers of one partition: put as one atomic group, read as of one moment.
 
 use super::head::{self, check_options, check_transaction};
-use super::request::Request;
+use super::request::{READ, Request, WRITE};
 use super::{by_key, rows};
 use crate::container::Container;
 use crate::failure::Failure;
@@ -32,7 +32,7 @@ impl<'a> PutContainers<'a> {
         let mut parts = Vec::with_capacity(containers.min(PARTS_MAX));
         for _ in 0..containers {
             let _statement = reader.i64()?;
-            let container = request.container(reader.i64()?)?;
+            let container = request.container(reader.i64()?, WRITE)?;
             let _session = reader.i64()?;
             let _session_mode = reader.u8()?;
             check_transaction(reader.u8()?)?;
@@ -132,7 +132,7 @@ impl<'a> GetContainers<'a> {
             let predicate = usize::try_from(reader.i32()?).ok().and_then(|predicate| predicates.get(predicate));
             let predicate = predicate.ok_or(GridError::malformed("a predicate that is not listed"))?;
             // A container that is not there has no rows.
-            if let Some(container) = request.find(&name) {
+            if let Some(container) = request.allowed(&name, READ)? {
                 parts.push((container, predicate.of(container)?));
             }
         }

@@ -39,7 +39,7 @@ mod work;
 pub use crate::transaction::LOCK_WAIT_US;
 pub use operation::Execution;
 pub use overdue::{end_overdue, may_have_transactions};
-pub use request::Request;
+pub use request::{Access, Request};
 pub use start::start;
 pub use work::Work;
 

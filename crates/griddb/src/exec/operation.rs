@@ -3,7 +3,7 @@
 use super::by_id::ById;
 use super::ending::Ending;
 use super::head::Head;
-use super::request::Request;
+use super::request::{READ, Request, WRITE};
 use super::rows::RowLock;
 use super::{by_key, many, many_queries, query};
 use crate::container::{Catalog, Container};
@@ -93,7 +93,7 @@ impl<'a> Execution<'a> {
     /// A copy that owns its bytes, to be sent to another core or kept while a row is read.
     #[must_use]
     pub fn to_operation(&self) -> Box<dyn Operation> {
-        let Request { catalog, schema, database, body, transaction_timeout_s, received_us, is_ipv6 } = self.request;
+        let Request { catalog, schema, database, body, transaction_timeout_s, received_us, is_ipv6, .. } = self.request;
         let (catalog, schema) = (Arc::clone(catalog), Arc::clone(schema));
         let (database, body) = (database.into(), body.into());
         Box::new(OwnedExecution { catalog, schema, database, body, transaction_timeout_s, received_us, is_ipv6 })
@@ -109,8 +109,8 @@ impl<'a> Plan<'a> {
             statement::PUT_ROW => Self::Put(by_key::Put::read(request, id, arguments)?),
             statement::APPEND_TIME_SERIES_ROW => Self::Append(by_key::Put::read(request, id, arguments)?),
             statement::PUT_MULTIPLE_ROWS => Self::PutMany(by_key::PutMany::read(request, id, arguments)?),
-            statement::GET_ROW => Self::Get(by_key::Key::read(request, id, arguments)?),
-            statement::DELETE_ROW => Self::Delete(by_key::Key::read(request, id, arguments)?),
+            statement::GET_ROW => Self::Get(by_key::Key::read(request, id, arguments, READ)?),
+            statement::DELETE_ROW => Self::Delete(by_key::Key::read(request, id, arguments, WRITE)?),
             statement::PUT_MULTIPLE_CONTAINER_ROWS => Self::PutContainers(many::PutContainers::read(request, arguments)?),
             statement::GET_MULTIPLE_CONTAINER_ROWS => Self::GetContainers(many::GetContainers::read(request, arguments)?),
             statement::EXECUTE_MULTIPLE_QUERIES => Self::Queries(query::Query::read_many(request, arguments)?),
@@ -175,7 +175,7 @@ impl<'a> Plan<'a> {
             }
             Self::GetContainers(get) => get.run(scope.store, out),
             _ => match self.head() {
-                Some(Head { container, transaction: Some(reference), locks_rows }) => {
+                Some(Head { container, transaction: Some(reference), locks_rows, .. }) => {
                     self.run_in(container, reference, *locks_rows, scope, out)
                 }
                 Some(head) => {
@@ -280,7 +280,8 @@ impl Operation for OwnedExecution {
     fn run(&self, context: &Context, store: &dyn RowStore, writes: &mut WriteSet, out: &mut Vec<u8>) -> Result<(), Stop> {
         let Self { catalog, schema, database, body, transaction_timeout_s, received_us, is_ipv6 } = self;
         let (transaction_timeout_s, received_us, is_ipv6) = (*transaction_timeout_s, *received_us, *is_ipv6);
-        let request = Request { catalog, schema, database, body, transaction_timeout_s, received_us, is_ipv6 };
+        // What it may do was checked before it became one.
+        let request = Request { catalog, schema, database, body, transaction_timeout_s, received_us, is_ipv6, access: None };
         let statement = Statement::read(body, is_ipv6).expect("the same bytes were decoded before");
         let execution = Execution::new(request, &statement).expect("the same bytes were decoded before");
         execution.run(context, store, writes, out)

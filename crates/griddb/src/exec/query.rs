@@ -4,7 +4,7 @@ use super::explain::Explanation;
 use super::head::{self, Head, Uuid};
 use super::lookup;
 use super::part::{Part, Progress};
-use super::request::Request;
+use super::request::{READ, Request};
 use super::rows::{self, RowLock};
 use crate::GridError;
 use crate::container::Container;
@@ -81,7 +81,7 @@ impl<'a> Query<'a> {
     }
 
     fn read_one(number: i32, request: &Request<'a>, id: i64, reader: &mut Reader<'a>, uuid: Uuid) -> Result<Self, GridError> {
-        let head = Head::read(request, id, reader, uuid)?;
+        let head = Head::read(request, id, reader, uuid, READ)?;
         let limit = u64::try_from(reader.i64()?).map_err(|_| GridError::malformed("a negative limit"))?;
         let _fetch_size = reader.i64()?;
         let part = Part::read(reader)?;
@@ -108,6 +108,7 @@ impl<'a> Query<'a> {
         if self.limit < i64::MAX as u64 && select.for_rows() {
             select.limit_to(self.limit);
         }
+        select.look_at(self.head.columns);
         Ok(select)
     }
 
@@ -172,7 +173,7 @@ impl<'a> One<'a> {
         [statement::GET_TIME_SERIES_ROW_RELATED, statement::INTERPOLATE_TIME_SERIES_ROW, statement::AGGREGATE_TIME_SERIES];
 
     pub(super) fn read(number: i32, request: &Request<'a>, id: i64, mut reader: Reader<'a>) -> Result<Self, GridError> {
-        let head = Head::read(request, id, &mut reader, Uuid::Own)?;
+        let head = Head::read(request, id, &mut reader, Uuid::Own, READ)?;
         let what = match number {
             statement::GET_TIME_SERIES_ROW_RELATED => OneWhat::Nearest { time_ms: reader.i64()?, operator: reader.u8()? },
             statement::INTERPOLATE_TIME_SERIES_ROW => OneWhat::Interpolated { time_ms: reader.i64()?, column: reader.i32()? },

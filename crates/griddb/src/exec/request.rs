@@ -2,8 +2,19 @@
 
 use crate::container::{Catalog, Container};
 use crate::{ContainerName, ErrorCode, GridError};
-use model::Schema;
+use model::{Permission, Permissions, Schema, Table};
 use std::sync::Arc;
+
+pub(super) const READ: Permissions = Permissions::of(&[Permission::Select]);
+pub(super) const WRITE: Permissions = Permissions::of(&[Permission::Modify]);
+/// No certain one. Who has none at all is refused nevertheless.
+pub(super) const ANY: Permissions = Permissions::of(&[]);
+
+/// What a client may do.
+pub trait Access: Sync {
+    /// What with a container's table.
+    fn permissions(&self, table: &Table) -> Permissions;
+}
 
 /// A statement, and what it is understood by.
 #[derive(Clone, Copy)]
@@ -22,11 +33,22 @@ pub struct Request<'a> {
     pub received_us: u64,
     /// Whether the connection's frames have addresses of IPv6.
     pub is_ipv6: bool,
+    /// What its client may do; none if that is everything, or has been checked already.
+    pub access: Option<&'a dyn Access>,
 }
 
 impl<'a> Request<'a> {
-    /// The database's container of a number.
-    pub(super) fn container(&self, id: i64) -> Result<&'a Arc<Container>, GridError> {
+    /// The database's container of a number, with which the client may do this.
+    #[inline]
+    pub(super) fn container(&self, id: i64, needed: Permissions) -> Result<&'a Arc<Container>, GridError> {
+        let container = self.any_container(id)?;
+        self.check(container, needed)?;
+        Ok(container)
+    }
+
+    /// The database's container of a number, whatever the client may do.
+    #[inline]
+    pub(super) fn any_container(&self, id: i64) -> Result<&'a Arc<Container>, GridError> {
         let container = self.catalog.by_id(id).map_err(|unknown| {
             // Numbers are given in turn: what has a later one has been made, and this member has not heard of it.
             if id >= i64::from(self.schema.next_table.0) { unknown.behind() } else { unknown }
@@ -34,13 +56,44 @@ impl<'a> Request<'a> {
         if container.table.keyspace == self.database { Ok(container) } else { Err(Catalog::unknown(id)) }
     }
 
+    /// Refuses what the client may not do with a container.
+    #[inline]
+    pub(super) fn check(&self, container: &Container, needed: Permissions) -> Result<(), GridError> {
+        match self.access {
+            Some(access) => check(access, container, needed),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the client may know of a container.
+    pub(super) fn lists(&self, container: &Container) -> bool {
+        self.check(container, ANY).is_ok()
+    }
+
     /// The database's container of a name, if there is one.
     pub(super) fn find(&self, name: &ContainerName) -> Option<&'a Arc<Container>> {
         self.catalog.by_name(self.schema, self.database, name)
     }
 
-    /// The database's container of a name.
-    pub(super) fn named(&self, name: &ContainerName) -> Result<&'a Arc<Container>, GridError> {
-        self.find(name).ok_or_else(|| GridError::new(ErrorCode::TXN_CONTAINER_NOT_FOUND, format!("there is no container {name}")))
+    /// The database's container of a name, if there is one, with which the client may do this.
+    pub(super) fn allowed(&self, name: &ContainerName, needed: Permissions) -> Result<Option<&'a Arc<Container>>, GridError> {
+        let container = self.find(name);
+        container.map_or(Ok(()), |container| self.check(container, needed))?;
+        Ok(container)
     }
+}
+
+#[inline(never)]
+fn check(access: &dyn Access, container: &Container, needed: Permissions) -> Result<(), GridError> {
+    let had = access.permissions(&container.table);
+    let missing = needed.without(had);
+    if !had.is_empty() && missing.is_empty() {
+        return Ok(());
+    }
+    let name = &container.definition.name;
+    let message = match missing.iter().next() {
+        Some(permission) => format!("the user has no {} permission on the container {name}", permission.name()),
+        None => format!("the user has no permission on the container {name}"),
+    };
+    Err(GridError::new(ErrorCode::TXN_OPERATION_NOT_ALLOWED, message))
 }

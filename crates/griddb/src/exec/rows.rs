@@ -2,6 +2,7 @@
 
 use crate::container::Container;
 use crate::failure::Failure;
+use crate::key::row_id;
 use crate::row::RowReader;
 use crate::row::{self, SentRow, StoredRow};
 use crate::transaction::last_locked_key;
@@ -66,10 +67,9 @@ pub(super) fn after(mut key: Vec<u8>) -> Vec<u8> {
 
 /// The key of the row after the last, in a container without a row key. Those that transactions have taken are no one else's.
 pub(super) fn next_row_id(container: &Container, store: &dyn RowStore) -> Result<i64, Stop> {
-    let id_of = |key: &[u8]| key.get(1..).and_then(|bytes| bytes.first_chunk()).map_or(0, |bytes| i64::from_be_bytes(*bytes) ^ i64::MIN);
-    let mut last = last_locked_key(container, store)?.map_or(0, |key| id_of(&key));
+    let mut last = last_locked_key(container, store)?.map_or(0, |key| row_id(&key));
     store.scan(&container.partition(), &[FIRST_ROW_BYTE], None, Direction::Reverse, &mut |clustering, _| {
-        last = last.max(id_of(clustering));
+        last = last.max(row_id(clustering));
         Visit::Stop
     })?;
     Ok(last + 1)

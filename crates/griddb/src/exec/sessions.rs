@@ -2,13 +2,13 @@
 //! needs for a transaction is kept from the transaction's first statement on.
 
 use super::head::{check_options, uuid};
-use super::request::Request;
+use super::request::{ANY, Request};
 use crate::wire::{Options, Statement, put_i32, put_i64};
-use crate::{ContainerName, GridError};
+use crate::{ContainerName, ErrorCode, GridError};
 
 pub(super) fn create(request: &Request<'_>, statement: &Statement<'_>, _: &mut Vec<u8>) -> Result<(), GridError> {
     let mut reader = statement.arguments;
-    request.container(reader.i64()?).map(drop)
+    request.container(reader.i64()?, ANY).map(drop)
 }
 
 /// CREATE_MULTIPLE_SESSIONS: the containers' numbers.
@@ -21,10 +21,12 @@ pub(super) fn create_many(request: &Request<'_>, statement: &Statement<'_>, out:
     put_i32(out, count as i32);
     for _ in 0..count {
         let container = if with_number {
-            request.container(reader.i64()?)?
+            request.container(reader.i64()?, ANY)?
         } else {
             check_options(&Options::read(&mut reader)?)?;
-            request.named(&ContainerName::read(&mut reader)?)?
+            let name = ContainerName::read(&mut reader)?;
+            let absent = || GridError::new(ErrorCode::TXN_CONTAINER_NOT_FOUND, format!("there is no container {name}"));
+            request.allowed(&name, ANY)?.ok_or_else(absent)?
         };
         let _session = reader.i64()?;
         put_i64(out, container.id());

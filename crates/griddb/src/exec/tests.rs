@@ -1,15 +1,16 @@
 //! Statements as clients send them, over rows in a map.
 #![allow(clippy::unwrap_used)]
 
-use super::{Request, Work, start};
+use super::{Access, Request, Work, start};
 use crate::wire::{Statement, put_i16, put_i32, put_i64, put_string, put_var_bytes, put_var_size, statement};
 use crate::{Catalog, ContainerName, ElementType, PUBLIC_DATABASE};
 use base::{Now, Rng};
-use model::Schema;
 use model::operation::{Context, Direction, Operation, PartitionKey, Position, RowStore, ScannedRow, Stop, Visit, WriteSet};
+use model::{Permissions, Schema, Table};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+mod access;
 mod indexes;
 mod transactions;
 
@@ -72,6 +73,17 @@ struct Node {
     /// How long the statement that runs has waited.
     waited_us: u64,
     transaction_timeout_s: u32,
+    /// What the client may do; none if that is everything.
+    permissions: Option<Permissions>,
+}
+
+/// The same on all containers.
+struct Everywhere(Permissions);
+
+impl Access for Everywhere {
+    fn permissions(&self, _: &Table) -> Permissions {
+        self.0
+    }
 }
 
 /// Instead of an error's number: the statement waits for a lock.
@@ -80,7 +92,16 @@ const WAITS: i32 = -1;
 impl Node {
     fn new() -> Self {
         let (schema, rows) = (Arc::new(Schema::empty()), Rows::default());
-        Self { schema, catalog: Arc::default(), rows, now_us: 1_000_000_000, statement: 76, waited_us: 0, transaction_timeout_s: 300 }
+        Self {
+            schema,
+            catalog: Arc::default(),
+            rows,
+            now_us: 1_000_000_000,
+            statement: 76,
+            waited_us: 0,
+            transaction_timeout_s: 300,
+            permissions: None,
+        }
     }
 
     /// Serves a statement; the results of its reply, or the number of its error.
@@ -95,6 +116,7 @@ impl Node {
         put_i64(&mut body, self.statement);
         body.extend_from_slice(arguments);
         let mut out = Vec::new();
+        let access = self.permissions.map(Everywhere);
         for is_changed in [false, true] {
             let (catalog, schema) = (Arc::clone(&self.catalog), Arc::clone(&self.schema));
             let request = Request {
@@ -105,6 +127,7 @@ impl Node {
                 transaction_timeout_s: self.transaction_timeout_s,
                 received_us: 0,
                 is_ipv6: false,
+                access: access.as_ref().map(|access| access as &dyn Access),
             };
             let statement = Statement::read(&body, false).unwrap();
             out.clear();
@@ -272,6 +295,7 @@ fn what_this_schema_does_not_have_yet_is_told_from_what_it_has_no_more() {
             transaction_timeout_s: 300,
             received_us: 0,
             is_ipv6: false,
+            access: None,
         };
         let outcome = start(request, &Statement::read(&body, false).unwrap(), false, &mut Vec::new());
         assert_eq!(outcome.err().map(|error| (error.code.0, error.is_behind())), expected, "{id} {version}");
@@ -301,6 +325,7 @@ fn what_is_done_twice_and_leaves_the_same_is_repeatable() {
             transaction_timeout_s: 300,
             received_us: 0,
             is_ipv6: false,
+            access: None,
         };
         let Ok(Work::Run(execution)) = start(request, &Statement::read(&body, false).unwrap(), false, &mut Vec::new()) else {
             panic!("{number}")

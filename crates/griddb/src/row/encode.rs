@@ -2,7 +2,7 @@
 
 use super::{Layout, StoredRow, array};
 use crate::container::Container;
-use crate::key::decode_key;
+use crate::key::{decode_key, row_id};
 use crate::schema::ColumnDefinition;
 use crate::wire::{put_var_bytes, put_var_size};
 use crate::{ErrorCode, GridError};
@@ -18,6 +18,8 @@ pub struct RowSet {
     bytes_max: usize,
     /// The row keys, if they are to be locked.
     keys: Option<Vec<Vec<u8>>>,
+    /// Which columns are looked at, as [`crate::wire::Options`] has it.
+    columns: u64,
 }
 
 impl RowSet {
@@ -25,13 +27,19 @@ impl RowSet {
     pub fn new(container: &Container, has_numbers: bool, bytes_max: usize) -> Self {
         let layout = Layout::of(&container.definition.columns);
         let has_numbers = has_numbers && !container.is_time_series();
-        Self { layout, has_numbers, fixed: Vec::new(), variable: Vec::new(), rows: 0, bytes_max, keys: None }
+        Self { layout, has_numbers, fixed: Vec::new(), variable: Vec::new(), rows: 0, bytes_max, keys: None, columns: u64::MAX }
     }
 
     /// Keeps the row keys, too.
     #[must_use]
     pub fn keeping_keys(self, keeps: bool) -> Self {
         Self { keys: keeps.then(Vec::new), ..self }
+    }
+
+    /// Leaves columns null that are not looked at.
+    #[must_use]
+    pub fn looking_at(self, columns: u64) -> Self {
+        Self { columns, ..self }
     }
 
     /// Has every row numbered, by its key, with what an update of it will name.
@@ -72,8 +80,9 @@ impl RowSet {
             keys.push(row.clustering.to_vec());
         }
         if self.has_numbers {
-            // Only transactions have a use for it.
-            self.fixed.extend_from_slice(&self.rows.to_le_bytes());
+            // Only transactions have a use for it, and who has to know a row again that has no key.
+            let number = if row.container.definition.key_len == 0 { row_id(row.clustering) as u64 } else { self.rows };
+            self.fixed.extend_from_slice(&number.to_le_bytes());
         }
         if self.layout.variable_columns > 0 {
             self.fixed.extend_from_slice(&(self.variable.len() as u64).to_le_bytes());
@@ -89,6 +98,11 @@ impl RowSet {
                 cell.clear();
                 decode_key(column.element, &mut key, &mut cell);
                 self.put(column, Some(&cell));
+                continue;
+            }
+            if self.columns >> position.min(63) & 1 == 0 {
+                self.fixed[nulls + position / 8] |= 1 << (position % 8);
+                self.put(column, None);
                 continue;
             }
             let id = row.container.column_id(position);

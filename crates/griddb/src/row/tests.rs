@@ -102,3 +102,37 @@ fn arbitrary_bytes_are_refused_or_read() {
         }
     }
 }
+
+#[test]
+fn columns_that_are_not_looked_at_read_as_null() {
+    let container = container();
+    let columns = &container.definition.columns;
+    let bytes = sent(42, 0);
+    let row = RowReader::new(columns, 1, &mut Reader::new(&bytes)).unwrap().next_row().unwrap().unwrap();
+    let (mut key, mut stored, mut cell) = (Vec::new(), Vec::new(), Vec::new());
+    let mut writer = RowWriter::new(&mut stored, Stamp::at(1), true, None);
+    for (position, column) in columns.iter().enumerate() {
+        cell.clear();
+        row.cell(column, position, &mut cell).unwrap();
+        if position == 0 {
+            crate::encode_key(column.element, &cell, &mut key).unwrap();
+        } else {
+            writer.value(container.column_id(position), Stamp::at(1), &cell);
+        }
+    }
+    writer.finish();
+    // The small one, the blob and the time.
+    let looked_at = [2, 5, 8];
+    let mut rows = RowSet::new(&container, false, 1 << 20).looking_at(looked_at.iter().map(|position| 1 << position).sum());
+    rows.push(&StoredRow { container: &container, clustering: &key, view: RowView::new(&stored) }).unwrap();
+    let mut back = Vec::new();
+    rows.write(&mut back);
+    let read = RowReader::new(columns, 1, &mut Reader::new(&back)).unwrap().next_row().unwrap().unwrap();
+    for (position, column) in columns.iter().enumerate() {
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        row.cell(column, position, &mut before).unwrap();
+        let is_there = read.cell(column, position, &mut after).unwrap();
+        assert_eq!(is_there, position == 0 || looked_at.contains(&position), "{}", column.name);
+        assert!(!is_there || before == after, "{}", column.name);
+    }
+}

@@ -1,16 +1,23 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::wire::{MAGIC, put_string};
+use crate::PUBLIC_DATABASE;
+use crate::wire::{MAGIC, error_of, put_i64, put_string};
 use base::Rng;
 
 #[derive(Default)]
 struct Fake {
-    requires_login: bool,
+    /// What LOGIN comes to; that nobody has to log in without.
+    login: Option<Result<Progress, GridError>>,
+    /// Who has asked to log in: the name, and the digest of the password.
+    asked: Vec<(String, String)>,
+    log_outs: usize,
     served: Vec<(i32, String)>,
     /// Of the client that was served last.
     transaction_timeout_s: u32,
     waits: bool,
+    /// Plaintext alone without.
+    transports: Option<Transports>,
 }
 
 impl Server for Fake {
@@ -18,8 +25,17 @@ impl Server for Fake {
         "TarnDB"
     }
 
-    fn requires_login(&self) -> bool {
-        self.requires_login
+    fn transports(&self) -> Transports {
+        self.transports.unwrap_or(Transports { plain: true, tls: false })
+    }
+
+    fn log_in(&mut self, login: Login<'_>) -> Result<Progress, GridError> {
+        self.asked.push((login.user.to_owned(), login.digest.to_owned()));
+        self.login.clone().unwrap_or(Ok(Progress::Replied))
+    }
+
+    fn log_out(&mut self) {
+        self.log_outs += 1;
     }
 
     fn database(&self, name: &str) -> Option<i64> {
@@ -69,13 +85,17 @@ fn login_frame(cluster_name: &str) -> Vec<u8> {
 }
 
 fn login_frame_with(options: &[u8], cluster_name: &str) -> Vec<u8> {
+    login_frame_by(options, cluster_name, 0)
+}
+
+fn login_frame_by(options: &[u8], cluster_name: &str, mode: u8) -> Vec<u8> {
     let mut arguments = [&(options.len() as i32).to_le_bytes(), options].concat();
     put_string(&mut arguments, "admin");
     put_string(&mut arguments, "digest");
     put_i32(&mut arguments, 15);
     arguments.push(1);
     put_string(&mut arguments, cluster_name);
-    arguments.push(0);
+    arguments.push(mode);
     frame(statement::LOGIN, &arguments)
 }
 
@@ -116,6 +136,46 @@ fn a_client_connects_logs_in_and_learns_where_partitions_are() {
     assert_eq!(session.receive(&frame(statement::DISCONNECT, &[0; 4]), &mut Vec::new(), 1 << 20, &mut server), Verdict::Close);
 }
 
+/// CONNECT of a client that would speak by these.
+fn connect_by(plain: u8, tls: u8) -> Vec<u8> {
+    frame(statement::CONNECT, &[&15_i32.to_le_bytes()[..], &2_i32.to_le_bytes(), &[plain, tls]].concat())
+}
+
+#[test]
+fn tls_follows_where_both_would_have_it() {
+    for (offered, asked, told, expected) in [
+        ((true, false), (1, 1), [1, 0], Verdict::Continue),
+        ((true, true), (1, 0), [1, 1], Verdict::Continue),
+        ((true, true), (1, 1), [1, 1], Verdict::StartTls),
+        ((true, true), (0, 1), [1, 1], Verdict::StartTls),
+        ((false, true), (0, 1), [0, 1], Verdict::StartTls),
+        // The client knows why.
+        ((false, true), (1, 0), [0, 1], Verdict::Close),
+    ] {
+        let (mut session, mut out) = (session(), Vec::new());
+        let mut server = Fake { transports: Some(Transports { plain: offered.0, tls: offered.1 }), ..Fake::default() };
+        assert_eq!(session.receive(&connect_by(asked.0, asked.1), &mut out, 1 << 20, &mut server), expected, "{offered:?} {asked:?}");
+        assert_eq!(results(&out).unwrap()[10..], told);
+        if expected == Verdict::StartTls {
+            session.set_encrypted();
+            ask(&mut session, &mut server, &connect_by(0, 1));
+            assert!(results(&ask(&mut session, &mut server, &login_frame(""))).is_ok());
+        }
+    }
+}
+
+#[test]
+fn nothing_but_connect_is_served_in_plaintext_where_clients_have_to_speak_tls() {
+    let mut server = Fake { transports: Some(Transports { plain: false, tls: true }), ..Fake::default() };
+    let mut out = Vec::new();
+    assert_eq!(session().receive(&login_frame(""), &mut out, 1 << 20, &mut server), Verdict::Close);
+    assert_eq!((results(&out), server.asked.len()), (Err(10_005), 0));
+    // What comes before the answer is neither a statement nor TLS.
+    let early = [connect_by(0, 1), login_frame("")].concat();
+    assert_eq!(session().receive(&early, &mut Vec::new(), 1 << 20, &mut server), Verdict::Close);
+    assert_eq!(server.asked.len(), 0);
+}
+
 #[test]
 fn a_client_says_how_long_its_transactions_last() {
     let (mut session, mut server) = (session(), Fake::default());
@@ -148,9 +208,8 @@ fn sessions_without_transactions_close_at_once() {
 fn what_is_not_served_is_refused() {
     let (mut session, mut server) = (session(), Fake::default());
     assert_eq!(results(&ask(&mut session, &mut server, &connect_frame(13))), Err(10_054));
-    server.requires_login = true;
-    assert_eq!(results(&ask(&mut session, &mut server, &login_frame(""))), Err(10_005));
-    server.requires_login = false;
+    assert_eq!(results(&ask(&mut session, &mut server, &login_frame_by(&[], "", 2))), Err(10_005), "no challenge was offered");
+    assert!(server.asked.is_empty());
     ask(&mut session, &mut server, &login_frame(""));
     assert_eq!(results(&ask(&mut session, &mut server, &frame(500, &[]))), Err(10_013));
     let long = frame(statement::PUT_ROW, &vec![0; 1 << 17]);
@@ -195,5 +254,77 @@ fn arbitrary_bytes_end_in_replies_or_the_end() {
             }
         }
         assert!(session.buffered_bytes() <= 1 << 10);
+    }
+}
+
+#[test]
+fn a_log_in_may_be_decided_later() {
+    let (mut session, mut server) = (session(), Fake { login: Some(Ok(Progress::Waiting)), ..Fake::default() });
+    assert!(ask(&mut session, &mut server, &login_frame("TarnDB")).is_empty());
+    assert_eq!(server.asked, [("admin".to_owned(), "digest".to_owned())]);
+    assert_eq!(session.in_flight(), 1);
+    assert!(results(&ask(&mut session, &mut server, &connect_frame(15))).is_ok(), "a heartbeat is answered meanwhile");
+    let mut out = Vec::new();
+    assert_eq!(session.receive(&frame(statement::GET_ROW, &[]), &mut out, 1 << 20, &mut server), Verdict::Pause);
+    assert!(server.served.is_empty(), "nothing is served to who may be nobody");
+    let mut reply = Vec::new();
+    assert!(session.finish_login(Ok(()), &mut reply));
+    assert_eq!(results(&reply), Ok(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0][..]));
+    session.append_late_reply(&reply, &mut out);
+    assert_eq!(session.receive(&[], &mut out, 1 << 20, &mut server), Verdict::Continue);
+    assert_eq!(server.served.len(), 1);
+}
+
+#[test]
+fn who_is_refused_is_nobody() {
+    let refused = GridError::new(ErrorCode::TXN_AUTH_FAILED, "no");
+    let (mut session, mut server) = (session(), Fake::default());
+    ask(&mut session, &mut server, &login_frame(""));
+    assert!(results(&ask(&mut session, &mut server, &frame(statement::GET_ROW, &[]))).is_ok());
+    // At once, and later: the connection was somebody's before.
+    server.login = Some(Err(refused.clone()));
+    let reply = ask(&mut session, &mut server, &login_frame(""));
+    assert_eq!(error_of(&reply, false), Some(refused.clone()));
+    assert_eq!(results(&ask(&mut session, &mut server, &frame(statement::GET_ROW, &[]))), Err(10_006));
+    assert_eq!(server.log_outs, 2, "the server forgets who it was");
+    server.login = Some(Ok(Progress::Waiting));
+    ask(&mut session, &mut server, &login_frame(""));
+    let mut reply = Vec::new();
+    assert!(!session.finish_login(Err(refused), &mut reply));
+    session.append_late_reply(&reply, &mut Vec::new());
+    assert_eq!(results(&reply), Err(10_005));
+    assert_eq!(results(&ask(&mut session, &mut server, &frame(statement::GET_ROW, &[]))), Err(10_006));
+}
+
+#[test]
+fn only_who_has_logged_in_learns_which_databases_there_are() {
+    let options = [&5_i16.to_le_bytes()[..], &5_i32.to_le_bytes(), b"other"].concat();
+    let (mut session, mut server) = (session(), Fake { login: Some(Ok(Progress::Waiting)), ..Fake::default() });
+    for (outcome, code) in [(Err(GridError::new(ErrorCode::TXN_AUTH_FAILED, "no")), 10_005), (Ok(()), 10_087)] {
+        assert!(ask(&mut session, &mut server, &login_frame_with(&options, "")).is_empty());
+        let mut reply = Vec::new();
+        assert!(!session.finish_login(outcome, &mut reply));
+        assert_eq!(results(&reply), Err(code));
+        session.append_late_reply(&reply, &mut Vec::new());
+    }
+}
+
+#[test]
+fn long_names_are_refused_before_they_are_kept() {
+    let (mut session, mut server) = (session(), Fake { login: Some(Ok(Progress::Waiting)), ..Fake::default() });
+    let options = [&5_i16.to_le_bytes()[..], &1_025_i32.to_le_bytes(), &[b'x'; 1_025]].concat();
+    assert_eq!(results(&ask(&mut session, &mut server, &login_frame_with(&options, ""))), Err(1_008));
+    assert!(server.asked.is_empty() && session.in_flight() == 0);
+}
+
+#[test]
+fn what_is_no_error_has_none() {
+    let (mut session, mut server) = (session(), Fake::default());
+    let reply = ask(&mut session, &mut server, &login_frame(""));
+    assert_eq!(error_of(&reply, false), None);
+    let error = ask(&mut session, &mut server, &login_frame("other"));
+    assert_eq!(error_of(&error, false).map(|error| error.code), Some(ErrorCode::TXN_CLUSTER_NAME_INVALID));
+    for length in 0..error.len() {
+        assert_eq!(error_of(&error[..length], false), None, "{length}");
     }
 }

@@ -117,6 +117,12 @@ impl<'c> Collector<'c> {
         self
     }
 
+    /// Leaves columns of the rows null that are not looked at.
+    pub(super) fn looking_at(mut self, columns: u64) -> Self {
+        self.rows = self.rows.looking_at(columns);
+        self
+    }
+
     pub(super) fn bytes(&self) -> usize {
         self.rows.bytes()
     }

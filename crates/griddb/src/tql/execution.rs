@@ -57,7 +57,8 @@ impl<'c> Execution<'c> {
             }
             What::Sampling(sampling) => Work::Sampling(Box::new(Sampler::new(sampling)?)),
         };
-        let collector = Collector::new(container, order, limit, select.offset, memory_max).keeping_keys(select.locks_rows);
+        let collector =
+            Collector::new(container, order, limit, select.offset, memory_max).keeping_keys(select.locks_rows).looking_at(select.columns);
         Ok(Self { filter: select.filter, work, collector })
     }
 

@@ -22,6 +22,8 @@ pub struct Select {
     pub(super) times: (Option<i64>, Option<i64>),
     pub(super) locks_rows: bool,
     pub(super) explained: Option<Explained>,
+    /// Which columns of its rows are looked at, as [`crate::wire::Options`] has it.
+    pub(super) columns: u64,
 }
 
 /// What is told of a statement instead of its answer.
@@ -144,6 +146,7 @@ impl Select {
             times: (None, None),
             locks_rows: false,
             explained: None,
+            columns: u64::MAX,
         }
     }
 
@@ -261,6 +264,11 @@ impl Select {
     /// Goes on with what is left of OFFSET and LIMIT.
     pub fn resume(&mut self, offset: u64, limit: Option<u64>) {
         (self.offset, self.limit) = (offset, limit);
+    }
+
+    /// Tells which columns of its rows are looked at.
+    pub fn look_at(&mut self, columns: u64) {
+        self.columns = columns;
     }
 
     /// Allows at most so many rows.

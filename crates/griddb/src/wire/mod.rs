@@ -21,8 +21,8 @@ pub mod statement;
 mod writer;
 
 pub use frame::{FrameError, FrameHeader, MAGIC};
-pub use options::Options;
+pub use options::{COLUMNS_GROUP, COLUMNS_OPTION, Options};
 pub use reader::Reader;
-pub use reply::{ReplyHeader, Status};
+pub use reply::{ReplyHeader, Status, error_of};
 pub use request::Statement;
-pub(crate) use writer::{put_i16, put_i32, put_i64, put_string, put_var_bytes, put_var_size};
+pub use writer::{put_i16, put_i32, put_i64, put_string, put_var_bytes, put_var_size};

@@ -6,6 +6,11 @@ use crate::GridError;
 /// From here up options come in groups with a size, so that those that are not known can be skipped.
 const GROUPED_FROM: i16 = 11_000;
 
+/// The number of this server's own option, and that of its group: others do not know it, and skip it.
+pub const COLUMNS_OPTION: i16 = 29_001;
+/// Its group.
+pub const COLUMNS_GROUP: i16 = 29_000;
+
 /// The options that mean something here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options<'a> {
@@ -17,6 +22,14 @@ pub struct Options<'a> {
     pub container_lock: bool,
     /// The database that the connection is for.
     pub database: Option<&'a str>,
+    /// How long a statement of SQL may take, in milliseconds; not bounded without, or if it is 0 or less.
+    pub statement_timeout_ms: Option<i32>,
+    /// How many rows a result of SQL has at most; not bounded if it is 0.
+    pub fetch_limit: Option<i64>,
+    /// How many rows of a result of SQL come at once; as the server likes if it is 0.
+    pub fetch_size: Option<i64>,
+    /// Of this server's own: which columns of rows are looked at, a bit for each of the first 63 and one for all others; those that are not may read as null.
+    pub columns: Option<u64>,
     /// The version of features that the schema in the statement needs: what follows the schema depends on it.
     pub feature_version: Option<i32>,
 }
@@ -42,8 +55,10 @@ impl<'a> Options<'a> {
                 0 | 4 | 8 => drop(block.u8()?),
                 5 => options.database = Some(block.string()?),
                 1 => options.transaction_timeout_s = Some(block.i32()?),
-                6 | 7 | 10_001 => drop(block.i32()?),
-                10_002 | 10_003 => drop(block.i64()?),
+                6 | 7 => drop(block.i32()?),
+                10_001 => options.statement_timeout_ms = Some(block.i32()?),
+                10_002 => options.fetch_limit = Some(block.i64()?),
+                10_003 => options.fetch_size = Some(block.i64()?),
                 _ => return Err(GridError::malformed("an option that is not known")),
             }
         }
@@ -60,6 +75,7 @@ impl<'a> Options<'a> {
                 11_003 | 11_010 | 11_011 => drop(group.i64()?),
                 11_007 | 11_012 | 11_013 => drop(group.u8()?),
                 11_009 => drop(group.string()?),
+                COLUMNS_OPTION => self.columns = Some(group.i64()? as u64),
                 _ => return Ok(()),
             }
         }

@@ -90,7 +90,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// As [`Reader::take`].
-    pub(crate) fn uuid(&mut self) -> Result<[u8; 16], GridError> {
+    pub fn uuid(&mut self) -> Result<[u8; 16], GridError> {
         self.array()
     }
 

@@ -1,9 +1,10 @@
 //! Replies: the head that every one has, and errors.
 
+use super::Reader;
 use super::frame::FrameHeader;
 use super::statement;
 use super::writer::{put_i32, put_i64, put_string};
-use crate::GridError;
+use crate::{ErrorCode, GridError};
 
 /// How a statement ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +52,21 @@ impl ReplyHeader {
         Reply { start, body }
     }
 
+    /// Appends the whole request that such a reply is to; `write` appends its arguments.
+    pub fn write_request(self, partition: i32, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+        let start = out.len();
+        let body = FrameHeader::begin(out, self.is_ipv6);
+        put_i32(out, self.statement);
+        put_i32(out, partition);
+        if self.statement == statement::CONNECT {
+            put_i32(out, self.id as i32);
+        } else {
+            put_i64(out, self.id);
+        }
+        write(out);
+        Reply { start, body }.end(out);
+    }
+
     /// Appends a whole reply that tells of an error.
     pub fn write_error(self, status: Status, error: &GridError, out: &mut Vec<u8>) {
         let reply = self.begin(status, out);
@@ -71,6 +87,20 @@ impl ReplyHeader {
     pub fn write_done(self, out: &mut Vec<u8>) {
         self.begin(Status::Success, out).end(out);
     }
+}
+
+/// Why a statement failed, if this is the whole reply to one that did, as [`ReplyHeader::write_error`] writes it.
+#[must_use]
+pub fn error_of(reply: &[u8], is_ipv6: bool) -> Option<GridError> {
+    let header = FrameHeader::read(reply, is_ipv6, reply.len()).ok().flatten()?;
+    let mut reader = Reader::new(reply.get(header.bytes..header.bytes + header.body_bytes)?);
+    let id_bytes = if reader.i32().ok()? == statement::CONNECT { 4 } else { 8 };
+    reader.take(id_bytes).ok()?;
+    if reader.u8().ok()? == Status::Success as u8 {
+        return None;
+    }
+    let _count = reader.i32().ok()?;
+    Some(GridError::new(ErrorCode(reader.i32().ok()?), reader.string().ok()?.to_owned()))
 }
 
 impl Reply {

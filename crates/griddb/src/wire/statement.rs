@@ -36,6 +36,14 @@ pub const GET_MULTIPLE_CONTAINER_ROWS: i32 = 148;
 pub const PUT_MULTIPLE_CONTAINER_ROWS: i32 = 149;
 pub const CLOSE_ROW_SET: i32 = 150;
 pub const FETCH_ROW_SET: i32 = 151;
+pub const GET_USERS: i32 = 154;
+pub const PUT_USER: i32 = 155;
+pub const DROP_USER: i32 = 156;
+pub const GET_DATABASES: i32 = 157;
+pub const PUT_DATABASE: i32 = 158;
+pub const DROP_DATABASE: i32 = 159;
+pub const PUT_PRIVILEGE: i32 = 160;
+pub const DROP_PRIVILEGE: i32 = 161;
 pub const CREATE_INDEX: i32 = 162;
 pub const DROP_INDEX: i32 = 163;
 

@@ -1,25 +1,29 @@
 //! Writing what a client reads.
 
-pub(crate) fn put_i16(out: &mut Vec<u8>, value: i16) {
+/// Appends two bytes.
+pub fn put_i16(out: &mut Vec<u8>, value: i16) {
     out.extend_from_slice(&value.to_le_bytes());
 }
 
-pub(crate) fn put_i32(out: &mut Vec<u8>, value: i32) {
+/// Appends four bytes.
+pub fn put_i32(out: &mut Vec<u8>, value: i32) {
     out.extend_from_slice(&value.to_le_bytes());
 }
 
-pub(crate) fn put_i64(out: &mut Vec<u8>, value: i64) {
+/// Appends eight bytes.
+pub fn put_i64(out: &mut Vec<u8>, value: i64) {
     out.extend_from_slice(&value.to_le_bytes());
 }
 
-pub(crate) fn put_string(out: &mut Vec<u8>, text: &str) {
+/// Appends a text after its length in four bytes.
+pub fn put_string(out: &mut Vec<u8>, text: &str) {
     put_i32(out, text.len() as i32);
     out.extend_from_slice(text.as_bytes());
 }
 
 /// A size in one byte below 128, else in four, or in eight from 2³⁰ on.
 #[inline]
-pub(crate) fn put_var_size(out: &mut Vec<u8>, size: usize) {
+pub fn put_var_size(out: &mut Vec<u8>, size: usize) {
     if size < 1 << 7 {
         out.push((size as u8) << 1 | 1);
     } else if size < 1 << 30 {
@@ -29,8 +33,9 @@ pub(crate) fn put_var_size(out: &mut Vec<u8>, size: usize) {
     }
 }
 
+/// Appends bytes after their size.
 #[inline]
-pub(crate) fn put_var_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+pub fn put_var_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put_var_size(out, bytes.len());
     out.extend_from_slice(bytes);
 }

@@ -253,6 +253,48 @@ impl<T: Transport> Client<T> {
         )
     }
 
+    /// Sends a request, and gives what `read` makes of its reply; `read` says `None` to a reply of a wrong kind.
+    ///
+    /// # Errors
+    /// When the server refuses it.
+    pub fn ask<R>(&mut self, request: &Request<'_>, read: impl FnOnce(&Response<'_>) -> Option<R>) -> Result<R, ClientError> {
+        let version = self.version;
+        self.call(request.opcode(), |body| request.write(body, version), |_, response| read(response))
+    }
+
+    /// Sends requests without waiting for the reply of each, and drops what they give.
+    ///
+    /// # Errors
+    /// When the server refuses any, what it says of one of them; all the others have their replies by then.
+    ///
+    /// # Panics
+    /// For more than 32,767 requests: a connection has no more streams.
+    pub fn do_all(&mut self, requests: &[Request<'_>]) -> Result<(), ClientError> {
+        let Codec { decoder, encoder, workspace } = &mut self.codec;
+        let mut out = Vec::new();
+        for (stream, request) in requests.iter().enumerate() {
+            let stream = StreamId(i16::try_from(stream).expect("a connection has a stream for each"));
+            let mark = encoder.begin(&mut out, self.version, FrameFlags::NONE, stream, request.opcode());
+            request.write(&mut out, self.version)?;
+            encoder.end(&mut out, mark, workspace)?;
+        }
+        encoder.flush(&mut out, workspace);
+        self.transport.send(&out)?;
+        let (mut received, mut left, mut refused) = (Vec::new(), requests.len(), Ok(()));
+        while left > 0 {
+            received.clear();
+            self.transport.receive(&mut received)?;
+            let mut frames = decoder.feed(&received, workspace);
+            while let Some(frame) = frames.next_frame()? {
+                left = left.saturating_sub(1);
+                if let (_, Response::Error(error)) = Response::decode(&frame)? {
+                    refused = Err(ClientError::refused(&error));
+                }
+            }
+        }
+        refused
+    }
+
     /// Prepares a statement.
     ///
     /// # Errors

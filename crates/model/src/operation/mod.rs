@@ -61,6 +61,8 @@ pub struct Position<'a> {
 pub enum Visit {
     /// Give me the next row.
     Continue,
+    /// The same, and in this row nobody sees anything until it is written again: see [`RowStore::scan_live`].
+    Dead,
     /// I have what I need.
     Stop,
 }
@@ -145,6 +147,21 @@ pub trait RowStore {
         direction: Direction,
         visit: &mut dyn FnMut(&[u8], &[u8]) -> Visit,
     ) -> Result<(), Stop>;
+
+    /// As [`RowStore::scan`], for a reader of what there is at `now_s`: rows of which a reader has said that they are [`Visit::Dead`] may be left out.
+    ///
+    /// # Errors
+    /// As [`RowStore::scan`].
+    fn scan_live(
+        &self,
+        partition: &PartitionKey<'_>,
+        (from, to): (&[u8], Option<&[u8]>),
+        direction: Direction,
+        _now_s: u32,
+        visit: &mut dyn FnMut(&[u8], &[u8]) -> Visit,
+    ) -> Result<(), Stop> {
+        self.scan(partition, from, to, direction, visit)
+    }
 
     /// Visits the rows of a table on this shard from `from` to the last with a token of at most `until`, in ring order.
     ///

@@ -32,11 +32,13 @@
 //! | … | elements by ascending path: flags (1, as above), path length (4), value length (4), then as a cell, then path, then value |
 
 mod check;
+mod floors;
 mod merge;
 mod view;
 mod writer;
 
 pub use check::is_well_formed;
+pub use floors::{Floors, without_below};
 pub use merge::{ElementOrder, merge};
 pub use view::{Cell, Complex, Content, Element, ElementContent, RowView};
 pub use writer::{ComplexWriter, RowKind, RowWriter};

@@ -3,11 +3,13 @@
 //! Names of fields and variants are the format: a rename needs a new format number.
 
 use super::functions::{self, AggregateDocument, FunctionDocument};
+use super::masks::{self, MaskDocument};
 use super::types::{Resolver, TypeDeclaration, TypeDocument};
 use super::{Inconsistency, SchemaBlobError};
 use crate::column_id::ColumnId;
 use crate::permission::{Permission, Permissions, Resource};
 use crate::record_set::{Bin, RecordSet};
+use crate::role_limits::{Limit, RoleLimits};
 use crate::schema::{
     Column, ColumnKind, DroppedColumn, Index, IndexPart, KeptOption, Keyspace, Order, Replication, Role, Schema, Table, TableOptions, View,
 };
@@ -17,8 +19,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The newest format that [`decode`] reads.
-pub const FORMAT: u32 = 7;
-/// What [`encode`] writes for a schema without identities: programs that know none read it.
+pub const FORMAT: u32 = 10;
+/// What [`encode`] writes for a schema without limits of roles: programs that know none read it.
+const FORMAT_WITHOUT_ROLE_LIMITS: u32 = 9;
+/// What [`encode`] writes for a schema that has no masked columns either.
+const FORMAT_WITHOUT_MASKS: u32 = 8;
+/// What [`encode`] writes for a schema without log-ins by digests of passwords either.
+const FORMAT_WITHOUT_DIGEST_LOGINS: u32 = 7;
+/// What [`encode`] writes for a schema without identities either.
 const FORMAT_WITHOUT_IDENTITIES: u32 = 6;
 /// What [`encode`] writes for a schema without functions either.
 const FORMAT_WITHOUT_FUNCTIONS: u32 = 5;
@@ -63,6 +71,16 @@ struct RoleDocument {
     /// Of certificates.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     identities: BTreeSet<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    aerospike_hash: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    griddb_hash: Option<String>,
+    /// Addresses and networks.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    whitelist: BTreeSet<String>,
+    /// By name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    limits: BTreeMap<String, u64>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -155,6 +173,8 @@ struct ColumnDocument {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     descending: bool,
     r#type: TypeDocument,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mask: Option<MaskDocument>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -190,7 +210,10 @@ pub(super) fn hex(value: u128) -> String {
 /// The oldest format that has all that there is in a schema.
 fn format_of(schema: &Schema) -> u32 {
     match schema {
-        _ if schema.has_identities() => FORMAT,
+        _ if schema.has_role_limits() => FORMAT,
+        _ if schema.has_masks() => FORMAT_WITHOUT_ROLE_LIMITS,
+        _ if schema.has_digest_logins() => FORMAT_WITHOUT_MASKS,
+        _ if schema.has_identities() => FORMAT_WITHOUT_DIGEST_LOGINS,
         _ if schema.has_functions() => FORMAT_WITHOUT_IDENTITIES,
         _ if schema.has_views() => FORMAT_WITHOUT_FUNCTIONS,
         _ if schema.has_permissions() => FORMAT_WITHOUT_VIEWS,
@@ -240,26 +263,46 @@ impl SchemaDocument {
 
 impl RoleDocument {
     fn of(role: &Role) -> Self {
-        let Role { can_login, is_superuser, password_hash, member_of, permissions, identities } = role.clone();
+        let Role {
+            can_login: login,
+            is_superuser: superuser,
+            password_hash,
+            aerospike_hash,
+            griddb_hash,
+            member_of,
+            permissions,
+            identities,
+            whitelist,
+            limits,
+        } = role.clone();
         let names = |permissions: Permissions| permissions.iter().map(|permission| permission.name().to_owned()).collect();
         let permissions = permissions.into_iter().map(|(resource, permissions)| (resource.name(), names(permissions))).collect();
-        Self { login: can_login, superuser: is_superuser, password_hash, member_of, permissions, identities }
+        let limits = limits.iter().map(|(limit, value)| (limit.name().to_owned(), value)).collect();
+        Self { login, superuser, password_hash, member_of, permissions, identities, aerospike_hash, griddb_hash, whitelist, limits }
     }
 
-    /// None where a permission or its resource is unknown.
+    /// None where a permission, its resource or a limit is unknown.
     fn into_role(self) -> Option<Role> {
         let mut permissions = BTreeMap::new();
         for (resource, names) in self.permissions {
             let listed: Option<Vec<Permission>> = names.iter().map(|name| Permission::from_name(name)).collect();
             permissions.insert(Resource::from_name(&resource)?, Permissions::of(&listed?));
         }
+        let mut limits = RoleLimits::default();
+        for (name, value) in self.limits {
+            limits.set(Limit::from_name(&name)?, value);
+        }
         Some(Role {
+            limits,
             can_login: self.login,
             is_superuser: self.superuser,
             password_hash: self.password_hash,
             member_of: self.member_of,
             permissions,
             identities: self.identities,
+            aerospike_hash: self.aerospike_hash,
+            griddb_hash: self.griddb_hash,
+            whitelist: self.whitelist,
         })
     }
 }
@@ -310,6 +353,9 @@ impl KeyspaceDocument {
         }
         note_views(&mut tables).map_err(|name| at(name)(Inconsistency::View))?;
         let functions = functions::functions(self.functions, self.aggregates, &mut resolver).map_err(|(name, fault)| at(name)(fault))?;
+        if let Some(table) = tables.values().find(|table| !masks::are_known(table, &functions)) {
+            return Err(at(table.name.clone())(Inconsistency::Mask));
+        }
         let types = resolver.types;
         let replication = Replication { class: self.replication_class, parameters: self.replication_parameters };
         Ok(Keyspace { name: keyspace, replication, durable_writes: self.durable_writes, tables, types, functions })
@@ -457,6 +503,7 @@ impl ColumnDocument {
             kind: KindDocument::of(column.kind),
             descending: column.order == Order::Descending,
             r#type: TypeDocument::of(&column.data_type),
+            mask: column.mask.as_deref().map(MaskDocument::of),
         }
     }
 
@@ -467,6 +514,7 @@ impl ColumnDocument {
             kind: self.kind.kind(),
             order: if self.descending { Order::Descending } else { Order::Ascending },
             data_type: resolver.data_type(self.r#type, 0)?,
+            mask: self.mask.map(|mask| mask.into_mask(resolver)).transpose()?.map(Arc::new),
         })
     }
 }

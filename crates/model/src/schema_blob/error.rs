@@ -38,7 +38,7 @@ pub enum SchemaBlobError {
         identity: String,
     },
     /// A role has been allowed what this program does not know.
-    #[error("the role {role} has been granted a permission, or one on something, that this program does not know")]
+    #[error("the role {role} has been granted a permission, or one on something, or has a limit, that this program does not know")]
     UnknownPermission {
         /// The role.
         role: String,
@@ -82,6 +82,9 @@ pub enum Inconsistency {
     /// An aggregate without its state function.
     #[error("the state function of an aggregate is not there")]
     StateFunction,
+    /// A mask without its function, or with an argument that is not hexadecimal.
+    #[error("the function that masks a column is not there, or an argument of it is not hexadecimal")]
+    Mask,
     /// An aggregate's first state is not hexadecimal.
     #[error("the first state of an aggregate is not hexadecimal")]
     Initial,

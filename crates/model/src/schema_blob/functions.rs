@@ -92,7 +92,8 @@ impl AggregateDocument {
     }
 }
 
-fn bytes(digits: &str) -> Option<Vec<u8>> {
+/// The bytes that hexadecimal digits say.
+pub(super) fn bytes(digits: &str) -> Option<Vec<u8>> {
     let pairs = digits.as_bytes().chunks(2);
     pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok().filter(|pair| pair.len() == 2)?, 16).ok()).collect()
 }

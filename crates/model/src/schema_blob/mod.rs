@@ -12,6 +12,7 @@
 mod document;
 mod error;
 mod functions;
+mod masks;
 mod types;
 
 pub use document::FORMAT;

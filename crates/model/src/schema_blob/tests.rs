@@ -5,13 +5,13 @@ use crate::ColumnId;
 use crate::record_set::NewBin;
 use crate::schema::{Column, ColumnKind, DroppedColumn, KeptOption, Keyspace, Order, Replication, Role, Table, TableOptions};
 use crate::types::{DataType, Frozen, UserType};
-use crate::{Index, IndexPart, Permission, Permissions, Resource, View};
+use crate::{ColumnMask, Index, IndexPart, Limit, MaskArgument, Permission, Permissions, Resource, View};
 use base::TableId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 fn column(id: u16, name: &str, kind: ColumnKind, order: Order, data_type: DataType) -> Column {
-    Column { id: ColumnId(id), name: name.to_owned(), kind, order, data_type }
+    Column { id: ColumnId(id), name: name.to_owned(), kind, order, data_type, mask: None }
 }
 
 /// A schema with everything in it that a schema can have.
@@ -370,4 +370,80 @@ fn functions_that_do_not_fit_together_are_errors() {
     let document = document_of(&with_functions());
     assert_eq!(fault_of(&document.replace("\"state_function\": \"f\"", "\"state_function\": \"g\"")), Inconsistency::StateFunction);
     assert_eq!(fault_of(&document.replace("000000000000001f", "000000000000001")), Inconsistency::Initial);
+}
+
+/// Columns that are masked by a native function and by a user's, one of whose arguments is null.
+fn with_masks() -> Schema {
+    use crate::function::{Function, NullInput};
+    let mut schema = full();
+    let keyspace = Arc::make_mut(schema.keyspaces.get_mut("app").unwrap());
+    keyspace.functions.put_function(Function {
+        keyspace: "app".to_owned(),
+        name: "hide".to_owned(),
+        arguments: vec![("at".to_owned(), DataType::Timestamp), ("by".to_owned(), DataType::Int)],
+        returns: DataType::Timestamp,
+        null_input: NullInput::Called,
+        language: "lua".to_owned(),
+        body: "return by".to_owned(),
+    });
+    let table = Arc::make_mut(keyspace.tables.get_mut("orders").unwrap());
+    let argument = |data_type, value: Option<&[u8]>| MaskArgument { data_type, value: value.map(<[u8]>::to_vec) };
+    let mut mask = |name: &str, keyspace: &str, function: &str, arguments: Vec<MaskArgument>| {
+        let column = table.columns.iter_mut().find(|column| column.name == name).unwrap();
+        column.mask = Some(Arc::new(ColumnMask { keyspace: keyspace.to_owned(), function: function.to_owned(), arguments }));
+    };
+    mask("id", "system", "mask_default", vec![]);
+    mask("owner", "system", "mask_inner", vec![argument(DataType::Int, Some(&[0, 0, 0, 0xA1])), argument(DataType::Int, None)]);
+    mask("at", "app", "hide", vec![argument(DataType::Int, Some(&[0, 0, 0, 1]))]);
+    schema
+}
+
+#[test]
+fn masks_have_the_format_of_their_golden_file_and_need_a_program_that_knows_them() {
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/schema-9.json");
+    let schema = with_masks();
+    if std::env::var_os("TARNDB_WRITE_GOLDEN").is_some() {
+        std::fs::write(golden, encode(&schema)).unwrap();
+    }
+    let stored = std::fs::read(golden).unwrap();
+    assert_eq!(String::from_utf8_lossy(&encode(&schema)), String::from_utf8_lossy(&stored));
+    assert_eq!(decode(&stored).unwrap(), schema);
+    let document = document_of(&schema);
+    assert!(document.contains("\"format\": 9"));
+    assert_eq!(fault_of(&document.replace("000000a1", "00000a1")), Inconsistency::Mask);
+    assert_eq!(fault_of(&document.replace("\"function\": \"hide\"", "\"function\": \"seek\"")), Inconsistency::Mask);
+}
+
+#[test]
+fn log_ins_by_digests_survive_the_round_trip_and_need_a_program_that_knows_them() {
+    let log_in: [fn(&mut Role); 3] = [
+        |role| role.aerospike_hash = Some("$2b$10$other".to_owned()),
+        |role| role.griddb_hash = Some("$2b$10$another".to_owned()),
+        |role| role.whitelist = BTreeSet::from(["10.0.0.0/8".to_owned(), "::1".to_owned()]),
+    ];
+    for log_in in log_in {
+        let mut schema = with_roles();
+        log_in(Arc::make_mut(schema.roles.get_mut("Jo").unwrap()));
+        assert_eq!(decode(&encode(&schema)).unwrap(), schema);
+        assert!(document_of(&schema).contains("\"format\": 8"));
+        assert_ne!(content(&schema), content(&with_roles()));
+    }
+}
+
+#[test]
+fn limits_of_roles_have_the_format_of_their_golden_file_and_need_a_program_that_knows_them() {
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/schema-10.json");
+    let mut schema = with_roles();
+    let limits = &mut Arc::make_mut(schema.roles.get_mut("Jo").unwrap()).limits;
+    Limit::ALL.into_iter().zip([7, 1_000, 800, 200, 1 << 20]).for_each(|(limit, value)| limits.set(limit, value));
+    if std::env::var_os("TARNDB_WRITE_GOLDEN").is_some() {
+        std::fs::write(golden, encode(&schema)).unwrap();
+    }
+    let stored = std::fs::read(golden).unwrap();
+    assert_eq!(String::from_utf8_lossy(&encode(&schema)), String::from_utf8_lossy(&stored));
+    assert_eq!(decode(&stored).unwrap(), schema);
+    let document = document_of(&schema);
+    assert!(document.contains("\"format\": 10") && document.contains("\"bytes_per_second\": 1048576"));
+    let error = decode(&sealed(&document.replace("reads_per_second", "leaps_per_second"))).unwrap_err();
+    assert!(matches!(&error, SchemaBlobError::UnknownPermission { role } if role == "Jo"), "{error}");
 }

@@ -58,7 +58,9 @@ fn check_members(wanted: &Schema, environment: &SchemaEnvironment<'_>) -> Result
     let needs = [
         ("indexes", has_indexes && !environment.knows_indexes),
         ("materialized views", wanted.has_views() && !environment.knows_views),
+        ("CDC logs", wanted.has_cdc_logs() && !environment.knows_cdc),
         ("functions", has_functions && !environment.knows_functions),
+        ("masked columns", wanted.has_masks() && !environment.knows_masks),
     ];
     match needs.iter().find(|(_, is_missing)| *is_missing) {
         Some((what, _)) => Err(format!("the backup has {what}, and a member runs a program that does not know them; update it first")),

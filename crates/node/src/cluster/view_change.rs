@@ -227,7 +227,9 @@ impl ClusterCore {
         }
         let peers = &self.view.peers;
         if self.view.version() > 0 {
-            self.links.outgoing.retain(|target, link| link.is_used() || peers.contains_key(&target.0));
+            // A member may have started with fewer cores.
+            let is_there = |target: &RemoteCore| peers.get(&target.0).is_some_and(|peer| target.1.0 < peer.cores);
+            self.links.outgoing.retain(|target, link| link.is_used() || is_there(target));
         }
     }
 }

@@ -8,12 +8,13 @@ use crate::message::Message;
 use cql::roles::Roles;
 use cql::session::Certificate;
 use io::{ConnectionId, Reactor};
+use std::net::IpAddr;
 use std::sync::Arc;
 use tls::IdentityKind;
 
 impl Core {
     /// As whom a client is served by its certificate; none if it has to log in by its password, or nobody has to.
-    pub(crate) fn certified(&self, certificate: &Certificate) -> Result<Option<Arc<str>>, LoginRefusal> {
+    pub(crate) fn certified(&mut self, certificate: &Certificate, address: IpAddr) -> Result<Option<Arc<str>>, LoginRefusal> {
         let Some(logins) = self.config.certificates else { return Ok(None) };
         let identity = match certificate {
             Certificate::None if logins.or_password => return Ok(None),
@@ -24,7 +25,12 @@ impl Core {
         let roles = Roles::of(&self.schema);
         let role = roles.of_identity(identity).ok_or_else(|| LoginRefusal::UnknownIdentity { identity: Arc::clone(identity) })?;
         match roles.with_login(role) {
-            Some(_) => Ok(Some(role.into())),
+            Some(_) if !roles.admits(role, address) => Err(LoginRefusal::NotWhitelisted { role: role.into(), address }),
+            Some(_) => {
+                let role: Arc<str> = role.into();
+                self.check_connection(&role)?;
+                Ok(Some(role))
+            }
             None => Err(LoginRefusal::MayNotLogIn { role: role.into() }),
         }
     }

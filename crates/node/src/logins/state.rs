@@ -1,10 +1,14 @@
 //! What a core knows of passwords and of log-ins that are under way.
 
+use super::hashing::fits;
 use crate::failed_logins::{FailedLogins, TooManyFailures, is_worth_a_line};
+use crate::limits::OverLimit;
 use crate::requests::RequestId;
 use crate::schema_changes::SchemaAction;
 use crate::tags::node_tag;
 use base::CoreId;
+use cql::language::ast::PasswordHashes;
+use cql::roles::{Proof, Verifier};
 use io::{ConnectionId, DiskRequest, Reactor, Work};
 use ring::hmac;
 use std::collections::HashMap;
@@ -20,8 +24,6 @@ pub(super) const UNDER_WAY_OF_CORE_MIN: usize = 8;
 /// Statements may have so many hashes beyond that: failing log-ins must not keep superusers from their work.
 pub(super) const STATEMENTS_MAX: usize = 4;
 
-pub(super) const SALT_BYTES: usize = 16;
-
 /// A keyed digest of a name and a password.
 pub(super) type Digest = hmac::Tag;
 
@@ -29,8 +31,8 @@ pub(super) type Digest = hmac::Tag;
 #[derive(Default)]
 pub(crate) struct Logins {
     pub(super) key: Option<hmac::Key>,
-    /// By role: the hash that a password last matched, and the password's digest.
-    pub(super) fitted: HashMap<String, (String, Digest)>,
+    /// For each kind of proof, by role: the hash that one last matched, and the proof's digest.
+    pub(super) fitted: [HashMap<String, (String, Digest)>; 3],
     pub(super) under_way: HashMap<u64, UnderWay>,
     pub(super) failed: FailedLogins,
     /// How many have failed since the start.
@@ -46,7 +48,9 @@ pub(crate) struct Logins {
 #[derive(Clone, Copy)]
 pub(crate) struct Credentials<'a> {
     pub(crate) role: &'a str,
+    /// The password, or what stands for it.
     pub(crate) password: &'a str,
+    pub(crate) proof: Proof,
 }
 
 /// A protocol's name for the request that logs in.
@@ -68,8 +72,12 @@ pub(crate) enum LoginRefusal {
     NoIdentity { what: &'static str },
     #[error("Certificate identity '{identity}' not authorized")]
     UnknownIdentity { identity: Arc<str> },
+    #[error("{role} is not permitted to log in from {address}: the whitelist of a role that it has been granted does not have that")]
+    NotWhitelisted { role: Arc<str>, address: IpAddr },
     #[error("{role} is not permitted to log in")]
     MayNotLogIn { role: Arc<str> },
+    #[error(transparent)]
+    OverLimit(#[from] OverLimit),
     #[error("too many passwords are being checked already; try again later")]
     Overloaded,
 }
@@ -103,13 +111,16 @@ pub(super) enum Purpose {
     },
 }
 
-/// Makes a change of the schema from the hash of its password; of none if it could not be hashed.
-pub(crate) type HashedChange = Box<dyn FnOnce(Option<&str>) -> SchemaAction + Send>;
+/// Makes a change of the schema from the hashes of its password; of none if there are none.
+pub(crate) type HashedChange = Box<dyn FnOnce(Option<&PasswordHashes>) -> SchemaAction + Send>;
 
 /// A comparison, and the clients that wait for it.
 pub(super) struct Login {
     pub(super) role: String,
+    pub(super) proof: Proof,
     pub(super) hash: String,
+    /// What `hash` is the hash of.
+    pub(super) of: Proof,
     pub(super) digest: Digest,
     /// Of the first of them.
     pub(super) address: IpAddr,
@@ -119,7 +130,7 @@ pub(super) struct Login {
 /// The result of work on another thread.
 pub(super) enum Computed {
     Compared { fits: bool },
-    Hashed(Option<String>),
+    Hashed(Option<PasswordHashes>),
 }
 
 impl Logins {
@@ -131,7 +142,12 @@ impl Logins {
         });
         let mut context = hmac::Context::with_key(key);
         // No name and no password has a zero byte.
-        [credentials.role, "\0", credentials.password].into_iter().for_each(|part| context.update(part.as_bytes()));
+        let kind = match credentials.proof {
+            Proof::Password => "\0",
+            Proof::AerospikeHash => "\0\0",
+            Proof::GridDbDigest => "\0\0\0",
+        };
+        [credentials.role, kind, credentials.password].into_iter().for_each(|part| context.update(part.as_bytes()));
         context.sign()
     }
 
@@ -151,8 +167,9 @@ impl Logins {
 
     /// Begins a comparison.
     pub(super) fn compare<R: Reactor>(&mut self, reactor: &mut R, login: Login, password: String) {
-        let hash = login.hash.clone();
-        self.compute(reactor, Purpose::Login(login), move || Computed::Compared { fits: bcrypt::verify(password, &hash).unwrap_or(false) });
+        let (hash, of, proof) = (login.hash.clone(), login.of, login.proof);
+        let compare = move || Computed::Compared { fits: fits(&password, proof, Verifier { hash: &hash, of }) };
+        self.compute(reactor, Purpose::Login(login), compare);
     }
 
     /// How many log-ins have failed since the start.

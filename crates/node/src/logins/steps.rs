@@ -1,8 +1,9 @@
 //! A log-in, step by step.
 
+use super::hashing::{self, Salts};
 use super::state::{
-    Answer, Computed, Credentials, Delayed, HashedChange, Login, LoginRefusal, LoginTag, Purpose, SALT_BYTES, STATEMENTS_MAX,
-    UNDER_WAY_MAX, UNDER_WAY_OF_CORE_MIN, UnderWay, is_same,
+    Answer, Computed, Credentials, Delayed, HashedChange, Login, LoginRefusal, LoginTag, Purpose, STATEMENTS_MAX, UNDER_WAY_MAX,
+    UNDER_WAY_OF_CORE_MIN, UnderWay, is_same,
 };
 use crate::audit::{Category, Event, Failure, Operation, Source};
 use crate::core::Core;
@@ -10,7 +11,8 @@ use crate::message::Message;
 use crate::requests::Request;
 use crate::schema_changes::SchemaRequest;
 use base::CoreId;
-use cql::roles::{self, Roles};
+use cql::language::ast::PasswordHashes;
+use cql::roles::{Roles, Verifier};
 use io::{ConnectionId, Reactor};
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
@@ -25,8 +27,10 @@ impl Core {
     ) -> Result<(), LoginRefusal> {
         let digest = self.logins.digest(reactor, credentials);
         let roles = Roles::of(&self.schema);
-        let hash = roles.hash_of(credentials.role);
-        let is_known = self.logins.fitted.get(credentials.role).is_some_and(|(fitted, known)| fitted == hash && is_same(known, &digest));
+        let Verifier { hash, of } = roles.verifier(credentials.role, credentials.proof);
+        let is_known = self.logins.fitted[credentials.proof as usize]
+            .get(credentials.role)
+            .is_some_and(|(fitted, known)| fitted == hash && is_same(known, &digest));
         if is_known && roles.logs_in(credentials.role, hash) {
             self.logins.answers.push(Answer { client, role: credentials.role.into(), fits: Some(hash.to_owned()) });
             return Ok(());
@@ -45,7 +49,8 @@ impl Core {
         self.logins.check_room(self.comparisons_max())?;
         let now_us = reactor.now().monotonic_us;
         let wait_us = self.logins.failed.wait_us(address, credentials.role, now_us)?;
-        let login = Login { role: credentials.role.to_owned(), hash: hash.to_owned(), digest, address, clients: vec![client] };
+        let (role, hash, proof) = (credentials.role.to_owned(), hash.to_owned(), credentials.proof);
+        let login = Login { role, proof, hash, of, digest, address, clients: vec![client] };
         let password = credentials.password.to_owned();
         match wait_us {
             0 => self.logins.compare(reactor, login, password),
@@ -62,15 +67,23 @@ impl Core {
         password: String,
         change: HashedChange,
     ) -> Result<(), LoginRefusal> {
+        let hashed_for = self.config.hashed_for();
+        self.hash(reactor, request, change, move |salts| hashing::hash_password(&password, salts, hashed_for))
+    }
+
+    /// Has hashes made on another thread, then has core 0 make the change that needs them, for the request.
+    pub(crate) fn hash<R: Reactor<Message = Message>>(
+        &mut self,
+        reactor: &mut R,
+        request: Request,
+        change: HashedChange,
+        make: impl FnOnce(Salts) -> Option<PasswordHashes> + Send + 'static,
+    ) -> Result<(), LoginRefusal> {
         self.logins.check_room(self.comparisons_max() + STATEMENTS_MAX)?;
-        let mut salt = [0; SALT_BYTES];
-        reactor.entropy(&mut salt);
+        let mut salts = Salts::default();
+        salts.iter_mut().for_each(|salt| reactor.entropy(salt));
         let request = self.requests.insert(request);
-        self.logins.compute(reactor, Purpose::Hash { request, change }, move || {
-            // The protocol has seen to its length.
-            let parts = bcrypt::hash_with_salt(password, roles::HASH_COST, salt);
-            Computed::Hashed(parts.ok().map(|parts| parts.format_for_version(bcrypt::Version::TwoB)))
-        });
+        self.logins.compute(reactor, Purpose::Hash { request, change }, move || Computed::Hashed(make(salts)));
         Ok(())
     }
 
@@ -99,8 +112,8 @@ impl Core {
                 self.compared(login, matches!(outcome, Some(Computed::Compared { fits: true })), reactor.now().monotonic_us);
             }
             (Purpose::Hash { request, change }, outcome) => {
-                let hash = if let Some(Computed::Hashed(hash)) = &outcome { hash.as_deref() } else { None };
-                let action = change(hash);
+                let hashes = if let Some(Computed::Hashed(hashes)) = &outcome { hashes.as_ref() } else { None };
+                let action = change(hashes);
                 let request = SchemaRequest { origin: self.core, request, action };
                 reactor.send(CoreId(0), Message::ChangeSchema(Box::new(request)));
             }
@@ -108,10 +121,10 @@ impl Core {
     }
 
     fn compared(&mut self, login: Login, fits: bool, now_us: u64) {
-        let Login { role, hash, digest, address, clients } = login;
+        let Login { role, proof, hash, digest, address, clients, .. } = login;
         let fits = (fits && Roles::of(&self.schema).logs_in(&role, &hash)).then_some(hash);
         match &fits {
-            Some(hash) => drop(self.logins.fitted.insert(role.clone(), (hash.clone(), digest))),
+            Some(hash) => drop(self.logins.fitted[proof as usize].insert(role.clone(), (hash.clone(), digest))),
             None => self.logins.failed(self.core, address, &role, clients.len(), now_us),
         }
         let role: Arc<str> = role.into();
@@ -123,19 +136,32 @@ impl Core {
     pub(crate) fn answer_logins<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
         for Answer { client: (connection, tag), role, fits } in std::mem::take(&mut self.logins.answers) {
             // Roles may have changed since it was compared.
-            let outcome = match fits.is_some_and(|hash| Roles::of(&self.schema).logs_in(&role, &hash)) {
-                true => Ok(Arc::clone(&role)),
-                false => Err(LoginRefusal::BadCredentials { role: Arc::clone(&role) }),
-            };
             let client = self.connections.get_mut(connection).and_then(|found| found.session.audited_client());
+            let roles = Roles::of(&self.schema);
+            let outcome = match (fits.is_some_and(|hash| roles.logs_in(&role, &hash)), client.map(|(address, _)| address.ip())) {
+                (true, Some(address)) if !roles.admits(&role, address) => {
+                    Err(LoginRefusal::NotWhitelisted { role: Arc::clone(&role), address })
+                }
+                (true, _) => Ok(Arc::clone(&role)),
+                (false, _) => Err(LoginRefusal::BadCredentials { role: Arc::clone(&role) }),
+            };
             if let (Some(_), Some((address, protocol))) = (&self.audit, client) {
                 let source = Source { protocol, address, role: Some(role), wall_us: reactor.now().wall_us };
                 self.audit_login(&source, outcome.as_ref().err().map(ToString::to_string));
             }
+            let outcome = outcome.and_then(|role| self.check_connection(&role).map(|()| role).map_err(LoginRefusal::from));
             let Some(found) = self.connections.get_mut(connection) else { continue };
             let mut reply = Vec::new();
             found.session.finish_login(tag, outcome, &mut reply);
             self.deliver(reactor, connection, &reply);
+            if let Some(mut found) = self.connections.take(connection) {
+                let counted = self.count_connection(&mut found);
+                self.connections.put(found);
+                if counted.is_err() {
+                    // Another one was faster.
+                    reactor.close(connection);
+                }
+            }
         }
     }
 
@@ -147,17 +173,18 @@ impl Core {
         audit.ended(source, &[event], refusal.map(Failure::Unauthorized).as_ref());
     }
 
-    /// Roles may have changed: disconnects clients whose role may no longer log in, or whose certificate no longer is its role's.
+    /// Roles may have changed: disconnects clients whose role may no longer log in, or not from where they are, or whose certificate no longer is its role's.
     pub(crate) fn follow_roles<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
         if !self.config.requires_login {
             return;
         }
         let roles = Roles::of(&self.schema);
-        self.logins.fitted.retain(|role, _| roles.with_login(role).is_some());
+        self.logins.fitted.iter_mut().for_each(|fitted| fitted.retain(|role, _| roles.with_login(role).is_some()));
         for connection in self.connections.iter_mut() {
             let Some(role) = connection.session.role() else { continue };
             let is_certified = connection.session.identity().is_none_or(|identity| roles.of_identity(identity) == Some(role));
-            if !is_certified || roles.with_login(role).is_none() {
+            let is_admitted = connection.session.audited_client().is_none_or(|(address, _)| roles.admits(role, address.ip()));
+            if !is_certified || !is_admitted || roles.with_login(role).is_none() {
                 reactor.close(connection.id);
             }
         }

@@ -24,6 +24,7 @@ pub(crate) mod griddb;
 #[cfg(test)]
 mod ping;
 mod registry;
+mod rights;
 
 pub use registry::Protocol;
 pub(crate) use registry::{AnyCoordinator, CoreStates, Reply, Session, Workspaces};
@@ -34,6 +35,7 @@ use crate::core::Core;
 use crate::logins::{LoginRefusal, LoginTag};
 use crate::message::Message;
 use crate::schema_changes::SchemaOutcome;
+use ::cql::session::Certificate;
 use io::{ConnectionId, Reactor};
 use model::operation::Step;
 use shard::ShardError;
@@ -93,6 +95,9 @@ pub(crate) type Server<'a, R> = (&'a mut Core, &'a mut R, ConnectionId);
 pub(crate) trait ClientSession: Sized {
     /// Buffers that the sessions of a core share.
     type Workspace: Default;
+
+    /// Whether clients begin in plaintext and may then agree with the session on TLS ([`Verdict::StartTls`]), which sees to it that who has to does.
+    const AGREES_ON_TLS: bool = false;
 
     /// A connection was accepted. A request may have so many bytes.
     fn open(peer: SocketAddr, message_bytes_max: u32) -> Self;
@@ -176,6 +181,8 @@ pub(crate) enum Verdict {
     Continue,
     /// There is more to serve, once there is room.
     Pause,
+    /// What was written is sent as it is; all that comes after it, from either side, is TLS.
+    StartTls,
     /// What was written must still be sent, then it ends.
     Close,
 }
@@ -205,4 +212,13 @@ pub(crate) trait RequestCoordinator {
 
     /// Whether nothing has been done yet that would have to be undone if the parts that come next cannot run.
     fn is_open(&self) -> bool;
+}
+
+/// The certificate that a client has shown, as log-ins take it.
+fn presented(certificate: ClientCertificate) -> Certificate {
+    match certificate {
+        ClientCertificate::None => Certificate::None,
+        ClientCertificate::WithoutIdentity => Certificate::WithoutIdentity,
+        ClientCertificate::Of(identity) => Certificate::Of(identity.into()),
+    }
 }

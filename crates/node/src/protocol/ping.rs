@@ -377,7 +377,8 @@ mod tests {
         fn start() -> Self {
             let now = Now { monotonic_us: 1, wall_us: 1_700_000_000_000_000 };
             let config = Arc::new(NodeConfig {
-                settings: Vec::new(),
+                role_uses: Arc::default(),
+                live: Arc::new(BatchLimits::default().into()),
                 requires_login: false,
                 certificates: None,
                 first_superuser: None,
@@ -395,7 +396,6 @@ mod tests {
                 listening: OnceLock::new(),
                 started_s: 0,
                 frame_body_bytes_max: 1 << 20,
-                batch_limits: BatchLimits::default(),
                 unsent_bytes_max: 1 << 20,
                 requests_bytes_max: 8 << 20,
             });

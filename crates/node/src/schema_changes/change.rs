@@ -114,6 +114,14 @@ pub struct SchemaEnvironment<'a> {
     pub(crate) knows_functions: bool,
     /// Whether every member knows identities of roles.
     pub(crate) knows_identities: bool,
+    /// Whether every member knows what clients of Aerospike and GridDB log in by.
+    pub(crate) knows_digest_logins: bool,
+    /// Whether every member knows masks of columns.
+    pub(crate) knows_masks: bool,
+    /// Whether every member knows what limits of roles are.
+    pub(crate) knows_role_limits: bool,
+    /// Whether every member writes CDC logs.
+    pub(crate) knows_cdc: bool,
 }
 
 /// A change that can be made.

@@ -23,6 +23,7 @@ use crate::core::Core;
 use crate::message::Message;
 use crate::requests::{RequestId, Work};
 use crate::tags::node_tag;
+use crate::tracing::end_trace;
 use base::TableId;
 use cql::ddl;
 use io::{DiskError, DiskRequest, DiskTag, Reactor};
@@ -135,6 +136,10 @@ impl Core {
                     knows_views: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_views()),
                     knows_functions: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_functions()),
                     knows_identities: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_identities()),
+                    knows_digest_logins: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_digest_logins()),
+                    knows_masks: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_masks()),
+                    knows_role_limits: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_role_limits()),
+                    knows_cdc: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_cdc()),
                 };
                 let ResolvedChange { update, warnings } = change.resolve(&self.schema, &mut environment)?;
                 Ok(match update {
@@ -241,6 +246,7 @@ impl Core {
         };
         self.shard.set_tables(schema.tables().flat_map(stored));
         self.shard.set_record_sets(schema.tables().filter(|table| table.records.is_some()).cloned());
+        self.shard.set_floors(schema.tables().map(|table| (table.id, table.floors())));
         self.shard.set_observers(schema.tables().flat_map(|table| crate::protocol::cql::observations(schema, table)));
     }
 
@@ -250,6 +256,7 @@ impl Core {
         self.tell_board_of_schema();
         self.protocols_schema_changed();
         self.follow_roles(reactor);
+        self.follow_limits(reactor);
         for table in &update.dropped {
             self.shard.drop_table(*table);
             self.parts.forget(*table);
@@ -366,6 +373,7 @@ impl Core {
         }
         let mut reply = Vec::new();
         request.reply.write_schema_outcome(outcome, &mut reply);
+        end_trace(request.traced, reactor, &mut reply, 0);
         self.deliver(reactor, request.connection, &reply);
     }
 }

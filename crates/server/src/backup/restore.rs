@@ -10,6 +10,7 @@ use super::verify::{read_schema, verify};
 use crate::cli::RestoreArguments;
 use crate::operate::OperateError;
 use base::TableId;
+use cql::cdc;
 use engine::{Key, ReceivedRows, WriteBatch};
 use model::operation::batch_log;
 use model::{Keyspace, Schema, Table, schema_blob};
@@ -92,8 +93,10 @@ fn wanted(schema: &Schema, progress: &RestoreProgress) -> Result<Schema, BackupE
     };
     let mut kept = BTreeMap::new();
     for (keyspace, declared) in &schema.keyspaces {
+        // Its views and its log come with a table.
         let of = |table: &&Arc<Table>| {
-            is_wanted(keyspace, &table.name) || table.view.as_ref().is_some_and(|view| is_wanted(keyspace, &view.base))
+            let followed = table.view.as_ref().map(|view| view.base.as_str()).or_else(|| cdc::base_of(table));
+            is_wanted(keyspace, &table.name) || followed.is_some_and(|base| is_wanted(keyspace, base))
         };
         let tables: BTreeMap<_, _> = declared.tables.values().filter(of).map(|table| (table.name.clone(), with_uuid(table))).collect();
         if !tables.is_empty() || progress.tables.is_empty() {

@@ -1,12 +1,13 @@
 // The console's start: which part is shown, who has logged in, and looking at the node every other second while somebody looks at the page.
 import { byId, count, el, fill, span, table } from "./dom.js";
 import { ask, isLoggedIn, logIn } from "./node.js";
+import * as load from "./load.js";
 import * as overview from "./overview.js";
 import * as query from "./query.js";
 import * as schema from "./schema.js";
 
 const EVERY_MS = 2000;
-const VIEWS = ["overview", "schema", "query", "clients"];
+const VIEWS = ["overview", "schema", "query", "load", "clients"];
 let timer = 0;
 
 const shown = () => VIEWS.find((view) => location.hash === `#/${view}`) ?? "overview";
@@ -40,9 +41,10 @@ function refused(error) {
   }
 }
 
-/** Only the overview changes every other second by itself. */
+/** These change every other second, too. */
 async function part() {
   if (shown() === "clients") await clients();
+  if (shown() === "load") await load.show();
 }
 
 async function clients() {
@@ -92,6 +94,7 @@ function show() {
   if (byId("login").open) return;
   if (chosen === "schema") schema.show(read).catch(refused);
   if (chosen === "clients") clients();
+  if (chosen === "load") load.show();
 }
 
 /** Shows the rows that a statement gives. */

@@ -94,6 +94,7 @@ fn core(core: &CoreReport) -> Value {
         "device_bytes_written": engine.device_bytes_written,
         "unfinished_batches": core.unfinished_batches,
         "logins_failed": core.logins_failed,
+        "slow_requests": core.slow_requests,
         "forwarded": core.forwarded,
     })
 }

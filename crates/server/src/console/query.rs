@@ -138,7 +138,7 @@ fn connect(cql: SocketAddr) -> std::io::Result<TcpStream> {
 /// What is said over it. It ends after a while, and when too much comes.
 struct Connection<'a> {
     stream: &'a TcpStream,
-    tls: Option<TlsStream<'a>>,
+    tls: Option<TlsStream<&'a TcpStream>>,
     deadline: Instant,
     left: usize,
 }

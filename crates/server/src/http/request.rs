@@ -82,6 +82,11 @@ impl Request {
         self.first_line().next().unwrap_or("")
     }
 
+    /// Whether its client knows no chunks.
+    pub(crate) fn is_http_1_0(&self) -> bool {
+        self.first_line().nth(2) == Some("HTTP/1.0")
+    }
+
     /// What is asked for: a path, and what stands behind its question mark.
     pub(crate) fn target(&self) -> (&str, &str) {
         let target = self.first_line().nth(1).unwrap_or("");
@@ -106,7 +111,7 @@ impl Request {
 }
 
 /// Takes `%41` and `+` back to what they stand for (the URL standard's form encoding).
-fn percent_decoded(text: &str) -> String {
+pub(super) fn percent_decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, after @ ..] = rest {

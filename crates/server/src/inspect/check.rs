@@ -2,6 +2,7 @@
 //!
 //! Several threads take segments from one list, each with an image buffer of its own.
 
+use super::error::InspectError;
 use super::head::Head;
 use super::live::{Live, Seen};
 use super::losses::{Known, Loss};
@@ -43,7 +44,10 @@ struct Shared<'a> {
 }
 
 /// Looks at everything. Also says how many bytes of segments were read.
-pub(super) fn check(sources: &Sources, now_s: i64) -> (Vec<SegmentReport>, Vec<Loss>, u64) {
+///
+/// # Errors
+/// When there is no key for what is encrypted.
+pub(super) fn check(sources: &Sources, now_s: i64) -> Result<(Vec<SegmentReport>, Vec<Loss>, u64), InspectError> {
     let places = sources.parts.iter().flat_map(|part| part.places.iter().map(move |place| (part, *place)));
     let items = places.map(|(part, place)| Item { part, place, head: SegmentHead::Blank, witnessed: (0, false) }).collect();
     let (next, bytes_read, threads_done) = Default::default();
@@ -62,6 +66,9 @@ pub(super) fn check(sources: &Sources, now_s: i64) -> (Vec<SegmentReport>, Vec<L
         }
     });
     let mut witnessed: HashMap<(u64, u32, u32), (u64, bool)> = HashMap::new();
+    if let Some(index) = heads.0.iter().find_map(|(index, head)| head.info().filter(|info| !sources.has_key(info)).map(|_| *index)) {
+        return Err(InspectError::Encrypted { path: shared.device(shared.items[index].part).path().to_owned() });
+    }
     let losses = find_losses(sources, &shared, &heads.0);
     for (index, Head { head, witnesses, .. }) in heads.0 {
         let item = &mut shared.items[index];
@@ -92,7 +99,7 @@ pub(super) fn check(sources: &Sources, now_s: i64) -> (Vec<SegmentReport>, Vec<L
     for (report, percent) in reports.iter_mut().zip(percents) {
         report.live_percent = if report.state == State::Used { percent } else { None };
     }
-    (reports, losses, shared.bytes_read.into_inner())
+    Ok((reports, losses, shared.bytes_read.into_inner()))
 }
 
 /// Compares what headers say with the files of shards and their stable memories.
@@ -105,8 +112,7 @@ fn find_losses(sources: &Sources, shared: &Shared<'_>, heads: &[(usize, Head)]) 
     let mut losses = Vec::new();
     for part in &sources.parts {
         if let Some(own) = &part.own {
-            let device = sources.sources.get(part.source).map(|source| &source.device);
-            losses.extend(known.entry((part.store, part.shard)).or_default().losses(part, own, device));
+            losses.extend(known.entry((part.store, part.shard)).or_default().losses(part, own, sources));
         }
     }
     losses
@@ -191,8 +197,16 @@ fn read(device: &Device, offset: u64, buffer: &mut AlignedBuffer, length: usize)
     device.read(offset, buffer, length)
 }
 
-/// Reads an image; blocks that the device does not give are zero, and told.
-fn read_image(device: &Device, offset: u64, buffer: &mut AlignedBuffer, length: usize, damage: &mut Vec<Damage>) {
+/// Reads the image of a segment, and decrypts it.
+fn read_image(shared: &Shared<'_>, part: &Part, offset: u64, info: &SegmentInfo, buffer: &mut AlignedBuffer, damage: &mut Vec<Damage>) {
+    let length = part.segment_bytes as usize;
+    read_blocks(shared.device(part), offset, buffer, length, damage);
+    shared.sources.decrypt(info, &mut buffer[..length]);
+    shared.bytes_read.fetch_add(length as u64, Ordering::Relaxed);
+}
+
+/// Reads what the device gives; blocks that it does not are zero, and told.
+fn read_blocks(device: &Device, offset: u64, buffer: &mut AlignedBuffer, length: usize, damage: &mut Vec<Damage>) {
     if read(device, offset, buffer, length).is_ok() {
         return;
     }
@@ -254,8 +268,7 @@ fn check_segment(shared: &Shared<'_>, index: usize, live: &mut Live, buffer: &mu
         report.state = State::Checkpoint;
         // One that was not completed means nothing, and the next start frees it.
         if let Some(stream_bytes) = shared.checkpoints.get(&(part.store, part.shard, number)) {
-            read_image(shared.device(part), place.offset, buffer, length, &mut report.damage);
-            shared.bytes_read.fetch_add(length as u64, Ordering::Relaxed);
+            read_image(shared, part, place.offset, info, buffer, &mut report.damage);
             for (offset, bytes) in check_checkpoint(&buffer[..length], info, *stream_bytes) {
                 let what = "a part of a checkpoint is wrong: no row is lost, but a start without it reads the whole log".to_owned();
                 report.damage.push(Damage::new(offset, Some(bytes), what));
@@ -263,8 +276,7 @@ fn check_segment(shared: &Shared<'_>, index: usize, live: &mut Live, buffer: &mu
         }
         return report;
     }
-    read_image(shared.device(part), place.offset, buffer, length, &mut report.damage);
-    shared.bytes_read.fetch_add(length as u64, Ordering::Relaxed);
+    read_image(shared, part, place.offset, info, buffer, &mut report.damage);
     let was_synced = shared.was_synced(info);
     walk_segment(&buffer[..length], info, was_synced, |found| match found {
         Found::Record { offset, bytes, key, sequence, kind } => {

@@ -30,10 +30,22 @@ pub(crate) enum InspectError {
         /// The directory.
         path: PathBuf,
     },
+    /// A change of the number of cores was cut off at its end.
+    #[error("{} was laid out for another number of cores, and the files are not all in their places yet: start the node once, which ends that", path.display())]
+    Relaid {
+        /// The directory.
+        path: PathBuf,
+    },
     /// No node was ever started there.
     #[error("{} is not a data directory: it has no layout.toml or no identity", path.display())]
     NoDataDir {
         /// The directory.
+        path: PathBuf,
+    },
+    /// It cannot be read without the data directory.
+    #[error("{} is encrypted: its key is in the data directory; write --data-dir DIR --encryption-key-file FILE", path.display())]
+    Encrypted {
+        /// The device.
         path: PathBuf,
     },
     /// Another device is where one of the store should be.

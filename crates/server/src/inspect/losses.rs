@@ -2,11 +2,10 @@
 //! (`engine/src/recovery/losses.rs`), without the engine.
 
 use super::head::Head;
-use super::source::{OwnFile, Part};
+use super::source::{OwnFile, Part, Sources};
 use crate::node::MIRRORS;
 use base::{AlignedBuffer, BLOCK_BYTES, format_size};
 use engine::{BeyondEnd, Contents, Mark, RunState, SegmentHead, Witness, read_witnesses};
-use io_linux::Device;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -94,11 +93,11 @@ impl<'a> Known<'a> {
     }
 
     /// Compares them with the file and with the stable memory.
-    pub(super) fn losses(&self, part: &Part, own: &OwnFile, device: Option<&Device>) -> Vec<Loss> {
+    pub(super) fn losses(&self, part: &Part, own: &OwnFile, sources: &Sources) -> Vec<Loss> {
         let buffer = own.buffer.as_ref().map(|path| Buffer::read(path, part.store, part.shard, part.segment_bytes)).unwrap_or_default();
         let on_device: Vec<Mark> = self.heads.iter().filter_map(|head| head.mark).collect();
         let whats =
-            [self.data_loss(part, own, device, &buffer, &on_device), buffer_loss(part, own, &buffer, &on_device, self.newest(part))];
+            [self.data_loss(part, own, sources, &buffer, &on_device), buffer_loss(part, own, &buffer, &on_device, self.newest(part))];
         let loss = |what| Loss { store: format!("{:016x}", part.store), shard: part.shard, what };
         whats.into_iter().flatten().map(loss).collect()
     }
@@ -111,7 +110,7 @@ impl<'a> Known<'a> {
         self.heads.iter().map(generation).max().unwrap_or(0)
     }
 
-    fn data_loss(&self, part: &Part, own: &OwnFile, device: Option<&Device>, buffer: &Buffer, on_device: &[Mark]) -> Option<What> {
+    fn data_loss(&self, part: &Part, own: &OwnFile, sources: &Sources, buffer: &Buffer, on_device: &[Mark]) -> Option<What> {
         let bytes = own.bytes.unwrap_or(0);
         let segment_bytes = u64::from(part.segment_bytes);
         let run = on_device.iter().chain(&buffer.marks).map(|mark| mark.run).max();
@@ -132,7 +131,7 @@ impl<'a> Known<'a> {
         let imaged = buffer.images.iter().filter(|image| **image > generation && **image <= known_generation).count() as u64;
         let damaged = self.heads.iter().filter(|head| matches!(head.head, SegmentHead::Damaged)).count() as u64;
         let gone = known_generation.saturating_sub(generation).saturating_sub(imaged + damaged);
-        let named = self.beyond_by_checkpoint(part, bytes, device);
+        let named = self.beyond_by_checkpoint(part, bytes, sources);
         let known_bytes = (u64::from(known_segments) * segment_bytes).max(bytes);
         let is_short = known_bytes > bytes || named.is_some_and(|(records, _)| records > 0);
         (is_short || gone > 0).then(|| What::Data {
@@ -149,7 +148,7 @@ impl<'a> Known<'a> {
     }
 
     /// Records and segments beyond the end that the last complete checkpoint names.
-    fn beyond_by_checkpoint(&self, part: &Part, bytes: u64, device: Option<&Device>) -> Option<(u64, u64)> {
+    fn beyond_by_checkpoint(&self, part: &Part, bytes: u64, sources: &Sources) -> Option<(u64, u64)> {
         let infos = self.heads.iter().filter_map(|head| match head.head {
             SegmentHead::Valid(info) if (info.store, info.shard) == (part.store, part.shard) => Some(info),
             _ => None,
@@ -169,8 +168,10 @@ impl<'a> Known<'a> {
         let mut beyond = BeyondEnd::new(bytes, part.segment_bytes, stream_bytes);
         let length = part.segment_bytes as usize;
         let mut image = AlignedBuffer::zeroed(length);
+        let device = &sources.sources.get(part.source)?.device;
         for (_, info) in parts {
-            device?.read(*self.places.get(&info.segment)?, &mut image, length).ok()?;
+            device.read(*self.places.get(&info.segment)?, &mut image, length).ok()?;
+            sources.decrypt(&info, &mut image);
             beyond.add(&image, &info);
         }
         beyond.count()

@@ -1,12 +1,13 @@
 //! What there is to look at: devices and files, and which segments of which shard lie where on them.
 
 use super::error::InspectError;
+use crate::at_rest::{AtRest, KeySource};
 use crate::data_dir;
 use crate::devices::superblock::{self, Head, Superblock};
-use crate::layout::Losses;
+use crate::layout::{LayoutError, Losses};
 use crate::small_files::{self, SmallFiles};
 use base::{AlignedBuffer, BLOCK_BYTES, TableId};
-use engine::{SegmentHead, Sequence};
+use engine::{LogKey, SegmentCipher, SegmentHead, SegmentInfo, Sequence};
 use io_linux::{Access, DataDirLock, Device};
 use model::schema_blob;
 use std::collections::BTreeMap;
@@ -65,6 +66,8 @@ pub(super) struct Sources {
     pub(super) parts: Vec<Part>,
     /// Known only with a data directory.
     pub(super) tables: Option<Tables>,
+    /// What logs are encrypted with; `None`: they are not, or nobody knows.
+    log_key: Option<LogKey>,
     /// Keep servers from starting meanwhile.
     locks: Vec<DataDirLock>,
 }
@@ -87,13 +90,20 @@ impl Sources {
     }
 
     /// Everything that a data directory names.
-    pub(super) fn of_data_dir(path: &Path) -> Result<Self, InspectError> {
+    pub(super) fn of_data_dir(path: &Path, master_key: Option<&KeySource>) -> Result<Self, InspectError> {
         let lock = io_linux::look_into_data_dir(path)?;
         let small_files = small_files::read(path, Losses::Refused)?;
         let no_data_dir = || InspectError::NoDataDir { path: path.to_owned() };
         let layout = small_files.layout()?.ok_or_else(no_data_dir)?;
+        if layout.relaid.is_some() {
+            return Err(InspectError::Relaid { path: path.to_owned() });
+        }
         let identity = small_files.identity.ok_or_else(no_data_dir)?;
-        let mut all = Self { locks: vec![lock], tables: Some(read_tables(path, &small_files, layout.cores)?), ..Self::default() };
+        let of_encrypted = || AtRest::of_inspected(path, identity, master_key).map_err(LayoutError::AtRest);
+        let keys = layout.is_encrypted().then(of_encrypted).transpose()?;
+        let tables = read_tables(path, &small_files, keys.as_ref(), layout.cores)?;
+        let log_key = keys.as_ref().map(AtRest::log_key);
+        let mut all = Self { locks: vec![lock], tables: Some(tables), log_key, ..Self::default() };
         if layout.devices.is_empty() {
             for core in 0..layout.cores {
                 all.add(&data_dir::shard_file(path, core), Some((identity as u64, u32::from(core))))?;
@@ -108,6 +118,18 @@ impl Sources {
             }
         }
         Ok(all)
+    }
+
+    /// Makes the image of a segment readable.
+    pub(super) fn decrypt(&self, info: &SegmentInfo, image: &mut [u8]) {
+        if let Some(key) = self.log_key.as_ref().filter(|_| info.encrypted) {
+            SegmentCipher::new(key, info.store, info.shard).decrypt_segment(image);
+        }
+    }
+
+    /// Whether a segment can be read.
+    pub(super) fn has_key(&self, info: &SegmentInfo) -> bool {
+        !info.encrypted || self.log_key.is_some()
     }
 
     /// Opens a device or a shard's file; of the latter store and shard may be known.
@@ -192,16 +214,20 @@ fn probe(device: &Device) -> std::io::Result<Option<(u64, u32, u32)>> {
 }
 
 /// Tables and truncation marks of a data directory.
-fn read_tables(path: &Path, small_files: &SmallFiles, cores: u16) -> Result<Tables, InspectError> {
-    let schema = small_files.blob(node::SCHEMA_BLOB).map(schema_blob::decode).transpose()?;
+fn read_tables(path: &Path, small_files: &SmallFiles, keys: Option<&AtRest>, cores: u16) -> Result<Tables, InspectError> {
+    let blob = |name: &str| {
+        let decrypt = |stored: &[u8]| keys.map_or_else(|| Ok(stored.to_vec()), |keys| keys.decrypt_small_file(name, stored));
+        small_files.blob(name).map(decrypt).transpose().map_err(LayoutError::AtRest)
+    };
+    let schema = blob(node::SCHEMA_BLOB)?.as_deref().map(schema_blob::decode).transpose()?;
     let tables = schema.iter().flat_map(|schema| schema.tables());
     let exist = shard::stored_tables(tables.flat_map(|table| table.stored())).into_iter().collect();
     let mut marks = BTreeMap::new();
     for core in 0..cores {
         let name = node::truncations_blob(base::CoreId(core));
-        if let Some(bytes) = small_files.blob(&name) {
+        if let Some(bytes) = blob(&name)? {
             let damaged = || InspectError::Io { path: path.join("blobs").join(&name), source: std::io::ErrorKind::InvalidData.into() };
-            marks.insert(u32::from(core), shard::decode_truncations(bytes).ok_or_else(damaged)?);
+            marks.insert(u32::from(core), shard::decode_truncations(&bytes).ok_or_else(damaged)?);
         }
     }
     Ok(Tables { exist, marks })

@@ -94,6 +94,6 @@ pub(super) fn write_tables(out: &mut String, cores: &[CoreReport], schema: &Sche
 }
 
 /// A label's value: quoted names may have anything in them.
-fn escaped(name: &str) -> String {
+pub(super) fn escaped(name: &str) -> String {
     name.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

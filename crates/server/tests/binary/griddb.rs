@@ -1,6 +1,6 @@
 //! Frames of GridDB's protocol against the binary, byte by byte as its clients send them.
 
-use crate::harness::{Folder, Server, end, kill, refused, start};
+use crate::harness::{Folder, Server, end, kill, start};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
@@ -11,20 +11,37 @@ const PARTITION: i32 = 5;
 pub(crate) struct Client {
     stream: TcpStream,
     statement: i64,
+    /// Of the last error.
+    pub(crate) message: String,
 }
 
 impl Client {
     pub(crate) fn connect(server: &Server) -> Self {
-        let mut client = Self { stream: TcpStream::connect(server.field("griddb")).unwrap(), statement: 0 };
+        let mut client = Self::unknown(server);
+        client.log_in("admin", "digest").unwrap();
+        client
+    }
+
+    /// One that has not logged in.
+    pub(crate) fn unknown(server: &Server) -> Self {
+        let mut client = Self { stream: TcpStream::connect(server.field("griddb")).unwrap(), statement: 0, message: String::new() };
         let connect = [&15_i32.to_le_bytes()[..], &2_i32.to_le_bytes(), &[1, 0]].concat();
         assert_eq!(
             client.send(100, &9_i32.to_le_bytes(), &connect).map(|results| results[1..5].to_vec()),
             Ok(15_i32.to_le_bytes().to_vec())
         );
-        let login =
-            [&0_i32.to_le_bytes()[..], &text("admin"), &text("digest"), &15_i32.to_le_bytes(), &[1], &text("TarnDB"), &[0]].concat();
-        client.ask(102, &login).unwrap();
         client
+    }
+
+    /// Logs in with a digest of a password.
+    pub(crate) fn log_in(&mut self, user: &str, digest: &str) -> Result<Vec<u8>, i32> {
+        self.log_in_by(user, digest, 0)
+    }
+
+    /// The same by an authentication mode.
+    pub(crate) fn log_in_by(&mut self, user: &str, digest: &str, mode: u8) -> Result<Vec<u8>, i32> {
+        let login = [&0_i32.to_le_bytes()[..], &text(user), &text(digest), &15_i32.to_le_bytes(), &[1], &text("TarnDB"), &[mode]].concat();
+        self.ask(102, &login)
     }
 
     /// The results of a statement, or the number of its error.
@@ -44,18 +61,30 @@ impl Client {
         let results = &body[4 + id.len()..];
         match results[0] {
             0 => Ok(results[1..].to_vec()),
-            _ => Err(i32::from_le_bytes(results[5..9].try_into().unwrap())),
+            _ => {
+                let length = i32::from_le_bytes(results[9..13].try_into().unwrap()) as usize;
+                self.message = String::from_utf8(results[13..13 + length].to_vec()).unwrap();
+                Err(i32::from_le_bytes(results[5..9].try_into().unwrap()))
+            }
         }
     }
 
     /// Makes the container `t` of LONG, STRING; its number.
     pub(crate) fn put_container(&mut self) -> i64 {
-        // Size of the name, flags, size of the base, base, capitals.
-        let name = [9, 0, 3, b't', 0];
+        self.try_put_container("t").unwrap()
+    }
+
+    /// The same with another name.
+    pub(crate) fn try_put_container(&mut self, name: &str) -> Result<i64, i32> {
         let column = |name: &str, element: u8| [&text(name)[..], &[element, 0]].concat();
         let columns = [&2_i32.to_le_bytes()[..], &column("id", 5), &column("text", 0), &[1, 0, 0, 0]].concat();
-        let reply = self.ask(107, &[&0_i32.to_le_bytes()[..], &name, &[0, 0], &columns, &text("")].concat()).unwrap();
-        i64::from_le_bytes(reply[4..12].try_into().unwrap())
+        let reply = self.ask(107, &[&0_i32.to_le_bytes()[..], &container_name(name), &[0, 0], &columns, &text("")].concat())?;
+        Ok(i64::from_le_bytes(reply[4..12].try_into().unwrap()))
+    }
+
+    /// Whether the server has ended the connection, or does so now.
+    pub(crate) fn is_cut_off(&mut self) -> bool {
+        matches!(self.stream.read(&mut [0]), Ok(0) | Err(_))
     }
 
     pub(crate) fn get(&mut self, container: i64, id: i64) -> Vec<u8> {
@@ -63,7 +92,13 @@ impl Client {
     }
 }
 
-fn text(of: &str) -> Vec<u8> {
+/// A short name of a container without capitals: its size, flags, size of the base, base, which letters are capitals.
+pub(crate) fn container_name(name: &str) -> Vec<u8> {
+    let size = |bytes: usize| (bytes as u8) << 1 | 1;
+    [&[size(name.len() + 3), 0, size(name.len())][..], name.as_bytes(), &[0]].concat()
+}
+
+pub(crate) fn text(of: &str) -> Vec<u8> {
     [&(of.len() as i32).to_le_bytes()[..], of.as_bytes()].concat()
 }
 
@@ -102,16 +137,8 @@ fn rows_outlive_a_kill() {
         }
     }
     assert_eq!(client.ask(124, &[head(container + 1), row(1, "one")].concat()), Err(10_016), "there is no such container");
-    assert_eq!(client.ask(154, &[]), Err(10_055), "what is not served is refused");
+    assert_eq!(client.ask(152, &[]), Err(10_055), "what is not served is refused");
     end(server);
-}
-
-#[test]
-fn clients_that_cannot_log_in_have_no_port() {
-    let folder = Folder::new("griddb-login");
-    let (code, said) = refused(start(&folder, &["--griddb-port", "0", "--authentication", "password"]));
-    assert_eq!(code, 2, "{said}");
-    assert!(said.contains("griddb_port cannot be given with authentication"), "{said}");
 }
 
 /// What statements of a transaction begin with.
@@ -121,7 +148,7 @@ pub(crate) fn head_in(container: i64, mode: u8) -> Vec<u8> {
 }
 
 /// A session of the container.
-fn session(container: i64) -> Vec<u8> {
+pub(crate) fn session(container: i64) -> Vec<u8> {
     [&container.to_le_bytes()[..], &7_i64.to_le_bytes(), &[9; 16], &[0; 4]].concat()
 }
 

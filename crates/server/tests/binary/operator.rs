@@ -140,17 +140,6 @@ fn settings_come_from_flags_then_variables_then_the_file() {
 }
 
 #[test]
-fn another_number_of_cores_than_the_data_was_made_for_is_refused() {
-    let folder = Folder::new("cores");
-    let mut server = Server::start(start(&folder, &["--cores", "2"]));
-    server.signal("INT");
-    assert_eq!(server.wait().code(), Some(0));
-    let (code, message) = refused(start(&folder, &["--cores", "1"]));
-    assert!(code == 2 && message.contains("laid out for 2 cores"), "{message}");
-    assert_eq!(Server::start(start(&folder, &[])).field("cores"), "2");
-}
-
-#[test]
 fn the_binary_prints_the_licences_of_what_others_wrote_in_it() {
     for name in ["licences", "licenses"] {
         let printed = tarndb(&[name]).output().unwrap();

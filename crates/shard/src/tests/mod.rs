@@ -3,6 +3,7 @@
 
 mod backup;
 mod catch_up;
+mod dead_runs;
 mod locks;
 mod observers;
 mod replication;

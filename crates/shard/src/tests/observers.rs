@@ -2,7 +2,7 @@
 //! the entries are a function of the rows.
 
 use super::*;
-use crate::{Observation, decode_truncations};
+use crate::{DerivedTruncation, Observation, decode_truncations};
 use model::operation::{Position, RowChange, RowObserver, Visit};
 use std::sync::{Arc, Mutex};
 
@@ -35,7 +35,12 @@ impl RowObserver for Entries {
 }
 
 fn entries() -> [Observation; 2] {
-    [TABLE, WIDE].map(|table| Observation { table, observer: Arc::new(Entries), derived: vec![ENTRIES] })
+    [TABLE, WIDE].map(|table| Observation {
+        table,
+        observer: Arc::new(Entries),
+        derived: vec![ENTRIES],
+        truncation: DerivedTruncation::WithTable,
+    })
 }
 
 /// Writes down what it is shown.
@@ -306,7 +311,12 @@ fn the_old_image_has_what_was_kept_as_a_delta() {
     member.ask(update(4)).unwrap().unwrap();
     assert_eq!(deltas(&member), 1, "the row is on the device");
     let recorder = Arc::new(Recorder::default());
-    let observation = Observation { table: TABLE, observer: Arc::clone(&recorder) as Arc<dyn RowObserver>, derived: Vec::new() };
+    let observation = Observation {
+        table: TABLE,
+        observer: Arc::clone(&recorder) as Arc<dyn RowObserver>,
+        derived: Vec::new(),
+        truncation: DerivedTruncation::WithTable,
+    };
     member.shard.set_observers(std::iter::once(observation));
     member.ask(update(6)).unwrap().unwrap();
     fill(&mut member);
@@ -329,7 +339,7 @@ impl RowObserver for Copies {
 }
 
 fn copies(table: TableId, to: TableId) -> Observation {
-    Observation { table, observer: Arc::new(Copies(to)), derived: vec![to] }
+    Observation { table, observer: Arc::new(Copies(to)), derived: vec![to], truncation: DerivedTruncation::WithTable }
 }
 
 #[test]
@@ -342,6 +352,17 @@ fn what_is_derived_can_be_observed_and_is_truncated_as_well() {
     let marks = decode_truncations(&member.shard.truncate(TABLE)).unwrap();
     assert!([TABLE, WIDE, ENTRIES].iter().all(|table| marks.contains_key(table)), "{marks:?}");
     assert_eq!(counts(&mut member), [0, 0, 0]);
+}
+
+#[test]
+fn what_says_what_was_stays_when_its_table_is_truncated() {
+    let mut member = Member::new(600 << 10, Durability::Memory);
+    let stays = Observation { truncation: DerivedTruncation::Stays, ..copies(TABLE, WIDE) };
+    member.shard.set_observers([stays, copies(WIDE, ENTRIES)].into_iter());
+    member.ask(write(&[((1, 3), 2), ((2, 4), 7)])).unwrap().unwrap();
+    let marks = decode_truncations(&member.shard.truncate(TABLE)).unwrap();
+    assert!(marks.contains_key(&TABLE) && ![WIDE, ENTRIES].iter().any(|table| marks.contains_key(table)), "{marks:?}");
+    assert_eq!([TABLE, WIDE, ENTRIES].map(|table| member.live_rows(table).len()), [0, 2, 2]);
 }
 
 #[test]

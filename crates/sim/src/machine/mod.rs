@@ -255,8 +255,10 @@ impl<H: Handler<SimReactor>> Machine<H> {
             return None;
         }
         let station = &mut self.stations[core];
+        let requests = station.reactor.disk.in_flight();
         let result = act(&mut station.core, &mut station.reactor);
         if station.stable.has_crashed() {
+            station.reactor.disk.never_submitted_after(requests);
             self.dead = true;
             return None;
         }

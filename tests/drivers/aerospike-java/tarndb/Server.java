@@ -1,6 +1,7 @@
 package tarndb;
 
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.function.BooleanSupplier;
 
@@ -30,6 +31,17 @@ final class Server {
     if (status != 0) {
       throw new IOException("the server did not come back: status " + status);
     }
+  }
+
+  /** Runs a command of `server.py`, about a server of the test's own; returns what it prints. */
+  static String run(String command) throws IOException, InterruptedException {
+    String script = System.getenv("TARNDB_TEST_RESTART").split(" restart ")[0];
+    Process process = new ProcessBuilder("sh", "-c", script + " " + command).redirectError(ProcessBuilder.Redirect.INHERIT).start();
+    String printed = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    if (process.waitFor() != 0) {
+      throw new IOException("server.py " + command + " failed");
+    }
+    return printed;
   }
 
   /** Waits for a condition, 30 s at most. */

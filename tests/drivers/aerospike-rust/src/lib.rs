@@ -19,21 +19,40 @@ pub async fn connect() -> Client {
     Client::new(&ClientPolicy::default(), &endpoint).await.expect("the server accepts the client")
 }
 
+/// How long a request may take: busy machines let it wait for longer than the client's second.
+const PATIENCE_MS: u32 = 20_000;
+
+/// The defaults for writes, but patient.
+#[must_use]
+pub fn writes() -> WritePolicy {
+    let mut policy = WritePolicy::default();
+    (policy.base_policy.total_timeout, policy.base_policy.socket_timeout) = (PATIENCE_MS, PATIENCE_MS);
+    policy
+}
+
+/// The defaults for reads, but patient.
+#[must_use]
+pub fn reads() -> ReadPolicy {
+    let mut policy = ReadPolicy::default();
+    (policy.base_policy.total_timeout, policy.base_policy.socket_timeout) = (PATIENCE_MS, PATIENCE_MS);
+    policy
+}
+
 /// A key of a set; no record has it.
 pub async fn fresh(client: &Client, set: &str, name: impl Into<Value>) -> Key {
     let key = Key::new(NAMESPACE, set, name.into()).expect("a key");
-    client.delete(&WritePolicy::default(), &key).await.expect("a delete");
+    client.delete(&writes(), &key).await.expect("a delete");
     key
 }
 
 /// The bins of a record.
 pub async fn read(client: &Client, key: &Key) -> IndexMap<String, Value> {
-    client.get(&ReadPolicy::default(), key, Bins::All).await.expect("the record is there").bins
+    client.get(&reads(), key, Bins::All).await.expect("the record is there").bins
 }
 
 /// The answers of operations on one bin, nil where there is none.
 pub async fn operate(client: &Client, key: &Key, bin: &str, operations: &[Operation]) -> Vec<Value> {
-    let mut policy = WritePolicy::default();
+    let mut policy = writes();
     policy.respond_per_each_op = true;
     let mut record = client.operate(&policy, key, operations).await.expect("the operations are done");
     match record.bins.swap_remove(bin) {

@@ -4,9 +4,9 @@ use aerospike::operations::cdt_context::{ctx_list_index, ctx_list_rank, ctx_map_
 use aerospike::operations::get_bin;
 use aerospike::operations::lists::{self, ListOrderType, ListPolicy, ListReturnType, ListSortFlags, ListWriteFlags};
 use aerospike::operations::maps::{self, MapOrder, MapPolicy, MapReturnType, MapWriteFlags};
-use aerospike::{ResultCode, Value, WritePolicy, as_bin, as_list, as_map, as_val};
+use aerospike::{ResultCode, Value, as_bin, as_list, as_map, as_val};
 use std::collections::HashMap;
-use tarndb_driver_test_aerospike_rust::{connect, fresh, operate, read, refused};
+use tarndb_driver_test_aerospike_rust::{connect, fresh, operate, read, refused, writes};
 
 const BIN: &str = "bin";
 
@@ -55,7 +55,7 @@ async fn lists_grow_and_shrink() {
 async fn lists_are_read_by_index_rank_and_value() {
     let client = connect().await;
     let key = fresh(&client, "rust_lists", "read").await;
-    client.put(&WritePolicy::default(), &key, &[as_bin!(BIN, as_list!(4, 3, 1, 5, 2))]).await.unwrap();
+    client.put(&writes(), &key, &[as_bin!(BIN, as_list!(4, 3, 1, 5, 2))]).await.unwrap();
     let operations = [
         lists::get_by_index(BIN, 3, ListReturnType::VALUES),
         lists::get_by_value(BIN, as_val!(3), ListReturnType::INDEX.inverted()),
@@ -93,15 +93,15 @@ async fn values_of_lists_may_have_to_be_new() {
     let operations =
         [lists::append_items(&partial, BIN, items(&[0, 4, 5, 9, 9, 11, 15, 0])), lists::append_items(&partial, BIN, items(&[11, 3]))];
     assert_eq!(operate(&client, &key, BIN, &operations).await, [as_val!(6), as_val!(7)]);
-    refused(client.operate(&WritePolicy::default(), &key, &[lists::append(&unique, BIN, as_val!(3))]).await, ResultCode::ElementExists);
-    refused(client.operate(&WritePolicy::default(), &key, &[lists::get(BIN, 70)]).await, ResultCode::OpNotApplicable);
+    refused(client.operate(&writes(), &key, &[lists::append(&unique, BIN, as_val!(3))]).await, ResultCode::ElementExists);
+    refused(client.operate(&writes(), &key, &[lists::get(BIN, 70)]).await, ResultCode::OpNotApplicable);
 }
 
 #[tokio::test]
 async fn what_is_inside_lists_and_maps_is_changed() {
     let client = connect().await;
     let key = fresh(&client, "rust_lists", "nested").await;
-    client.put(&WritePolicy::default(), &key, &[as_bin!(BIN, as_map!("k" => as_list!(as_list!(9), as_list!(2, 4))))]).await.unwrap();
+    client.put(&writes(), &key, &[as_bin!(BIN, as_map!("k" => as_list!(as_list!(9), as_list!(2, 4))))]).await.unwrap();
     let operations = [
         lists::append(&ListPolicy::default(), BIN, as_val!(11)).context(vec![ctx_map_key(as_val!("k")), ctx_list_rank(0)]),
         maps::put(&MapPolicy::default(), BIN, as_val!("a"), as_val!(1))
@@ -164,7 +164,7 @@ async fn keys_of_maps_may_have_to_be_new_or_known() {
     let create = MapPolicy::new(MapOrder::KeyOrdered, MapWriteFlags::CREATE_ONLY);
     let update = MapPolicy::new(MapOrder::KeyOrdered, MapWriteFlags::UPDATE_ONLY);
     let put = |policy, key: i64, value: i64| [maps::put(policy, BIN, as_val!(key), as_val!(value))];
-    let policy = WritePolicy::default();
+    let policy = writes();
     client.operate(&policy, &key, &put(&create, 1, 1)).await.unwrap();
     client.operate(&policy, &key, &put(&update, 1, 2)).await.unwrap();
     refused(client.operate(&policy, &key, &put(&create, 1, 3)).await, ResultCode::ElementExists);

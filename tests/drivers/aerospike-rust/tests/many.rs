@@ -4,11 +4,11 @@ use aerospike::operations::{add, get_bin, put};
 use aerospike::query::PartitionFilter;
 use aerospike::{
     AdminPolicy, BatchDeletePolicy, BatchOperation, BatchPolicy, BatchReadPolicy, BatchWritePolicy, Bins, Client, Key, QueryPolicy,
-    ReadPolicy, ResultCode, Statement, Value, WritePolicy, as_bin, as_val,
+    ResultCode, Statement, Value, as_bin, as_val,
 };
 use futures::StreamExt;
 use std::collections::BTreeSet;
-use tarndb_driver_test_aerospike_rust::{NAMESPACE, connect, fresh, read, until};
+use tarndb_driver_test_aerospike_rust::{NAMESPACE, connect, fresh, read, reads, until, writes};
 
 const COUNT: i64 = 2_000;
 
@@ -17,7 +17,7 @@ async fn fill(client: &Client, set: &str) -> Vec<Key> {
     let mut keys = Vec::new();
     for number in 0..COUNT {
         let key = Key::new(NAMESPACE, set, as_val!(number)).unwrap();
-        client.put(&WritePolicy::default(), &key, &[as_bin!("i", number), as_bin!("text", "record")]).await.unwrap();
+        client.put(&writes(), &key, &[as_bin!("i", number), as_bin!("text", "record")]).await.unwrap();
         keys.push(key);
     }
     keys
@@ -42,21 +42,21 @@ async fn batches_read_write_and_delete() {
     let keys = fill(&client, "rust_batch").await;
     let missing = fresh(&client, "rust_batch", "missing").await;
     let nowhere = fresh(&client, "rust_batch", "nowhere").await;
-    let reads = BatchReadPolicy::default();
-    let mut batch: Vec<BatchOperation> = keys.iter().map(|key| BatchOperation::read(&reads, key.clone(), Bins::All)).collect();
+    let each_read = BatchReadPolicy::default();
+    let mut batch: Vec<BatchOperation> = keys.iter().map(|key| BatchOperation::read(&each_read, key.clone(), Bins::All)).collect();
     client.batch(&BatchPolicy::default(), &mut batch).await.unwrap();
     for (number, operation) in batch.iter().enumerate() {
         let record = operation.batch_record().record.as_ref().expect("a record");
         assert_eq!((&record.bins["i"], &record.bins["text"]), (&as_val!(number as i64), &as_val!("record")));
     }
-    let (writes, deletes) = (BatchWritePolicy::default(), BatchDeletePolicy::default());
+    let (each_write, each_delete) = (BatchWritePolicy::default(), BatchDeletePolicy::default());
     let mut batch = vec![
-        BatchOperation::write(&writes, keys[0].clone(), vec![add(&as_bin!("i", 100)), get_bin("i")]),
-        BatchOperation::read(&reads, keys[1].clone(), Bins::from(["text"])),
-        BatchOperation::delete(&deletes, keys[2].clone()),
-        BatchOperation::delete(&deletes, missing.clone()),
-        BatchOperation::read(&reads, nowhere, Bins::None),
-        BatchOperation::write(&writes, missing.clone(), vec![put(&as_bin!("a", 1))]),
+        BatchOperation::write(&each_write, keys[0].clone(), vec![add(&as_bin!("i", 100)), get_bin("i")]),
+        BatchOperation::read(&each_read, keys[1].clone(), Bins::from(["text"])),
+        BatchOperation::delete(&each_delete, keys[2].clone()),
+        BatchOperation::delete(&each_delete, missing.clone()),
+        BatchOperation::read(&each_read, nowhere, Bins::None),
+        BatchOperation::write(&each_write, missing.clone(), vec![put(&as_bin!("a", 1))]),
     ];
     client.batch(&BatchPolicy::write_default(), &mut batch).await.unwrap();
     let codes: Vec<Option<ResultCode>> = batch.iter().map(|operation| operation.batch_record().result_code()).collect();
@@ -66,7 +66,7 @@ async fn batches_read_write_and_delete() {
     assert_eq!(batch[1].batch_record().record.as_ref().expect("a record").bins["text"], as_val!("record"));
     assert_eq!(read(&client, &keys[0]).await["i"], as_val!(100));
     assert_eq!(read(&client, &missing).await["a"], as_val!(1));
-    assert!(!client.exists(&ReadPolicy::default(), &keys[2]).await.unwrap());
+    assert!(!client.exists(&reads(), &keys[2]).await.unwrap());
 }
 
 #[tokio::test]

@@ -2,13 +2,13 @@
 
 use aerospike::operations::{add, append, delete, get_bin, put, touch};
 use aerospike::{
-    AdminPolicy, Bins, Expiration, GenerationPolicy, Key, ReadPolicy, RecordExistsAction, ResultCode, Value, WritePolicy, as_bin, as_blob,
-    as_geo, as_list, as_map, as_val,
+    AdminPolicy, Bins, Expiration, GenerationPolicy, Key, RecordExistsAction, ResultCode, Value, as_bin, as_blob, as_geo, as_list, as_map,
+    as_val,
 };
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
-use tarndb_driver_test_aerospike_rust::{NAMESPACE, connect, fresh, read, refused, restart, until};
+use tarndb_driver_test_aerospike_rust::{NAMESPACE, connect, fresh, read, reads, refused, restart, until, writes};
 
 #[tokio::test]
 async fn client_sees_one_node() {
@@ -34,15 +34,15 @@ async fn every_type_comes_back_as_it_went() {
         as_bin!("map", as_map!("a" => 1, "nested" => as_map!("b" => 2))),
         as_bin!("geo", as_geo!(r#"{"type":"Point","coordinates":[1.5,2.5]}"#)),
     ];
-    client.put(&WritePolicy::default(), &key, &bins).await.unwrap();
+    client.put(&writes(), &key, &bins).await.unwrap();
     let stored = read(&client, &key).await;
     assert_eq!(stored.len(), bins.len());
     for bin in &bins {
         assert_eq!(stored[&bin.name], bin.value, "{}", bin.name);
     }
-    let some = client.get(&ReadPolicy::default(), &key, Bins::from(["int", "missing"])).await.unwrap();
+    let some = client.get(&reads(), &key, Bins::from(["int", "missing"])).await.unwrap();
     assert_eq!((some.bins.len(), some.generation), (1, 1));
-    let header = client.get(&ReadPolicy::default(), &key, Bins::None).await.unwrap();
+    let header = client.get(&reads(), &key, Bins::None).await.unwrap();
     assert!(header.bins.is_empty());
 }
 
@@ -52,7 +52,7 @@ async fn keys_of_every_type_are_different() {
     let names = [as_val!(1), as_val!("1"), as_blob!(vec![0u8, 0, 0, 0, 0, 0, 0, 1])];
     for (number, name) in names.iter().enumerate() {
         let key = fresh(&client, "rust_keys", name.clone()).await;
-        client.put(&WritePolicy::default(), &key, &[as_bin!("i", number as i64)]).await.unwrap();
+        client.put(&writes(), &key, &[as_bin!("i", number as i64)]).await.unwrap();
     }
     for (number, name) in names.into_iter().enumerate() {
         let key = Key::new(NAMESPACE, "rust_keys", name).unwrap();
@@ -63,20 +63,20 @@ async fn keys_of_every_type_are_different() {
 #[tokio::test]
 async fn records_are_put_found_and_deleted() {
     let client = connect().await;
-    let (reads, writes) = (ReadPolicy::default(), WritePolicy::default());
+    let (plain_reads, plain_writes) = (reads(), writes());
     let key = fresh(&client, "rust_put", "key").await;
-    assert!(!client.exists(&reads, &key).await.unwrap());
-    refused(client.get(&reads, &key, Bins::All).await, ResultCode::KeyNotFoundError);
-    refused(client.touch(&writes, &key).await, ResultCode::KeyNotFoundError);
-    client.put(&writes, &key, &[as_bin!("a", 1), as_bin!("b", 2)]).await.unwrap();
-    client.put(&writes, &key, &[as_bin!("a", Value::Nil), as_bin!("c", 3.0)]).await.unwrap();
+    assert!(!client.exists(&plain_reads, &key).await.unwrap());
+    refused(client.get(&plain_reads, &key, Bins::All).await, ResultCode::KeyNotFoundError);
+    refused(client.touch(&plain_writes, &key).await, ResultCode::KeyNotFoundError);
+    client.put(&plain_writes, &key, &[as_bin!("a", 1), as_bin!("b", 2)]).await.unwrap();
+    client.put(&plain_writes, &key, &[as_bin!("a", Value::Nil), as_bin!("c", 3.0)]).await.unwrap();
     let stored = read(&client, &key).await;
     assert_eq!((stored.len(), &stored["b"], &stored["c"]), (2, &as_val!(2), &as_val!(3.0)));
-    assert!(client.exists(&reads, &key).await.unwrap());
-    let mut durable = WritePolicy::default();
+    assert!(client.exists(&plain_reads, &key).await.unwrap());
+    let mut durable = writes();
     durable.durable_delete = true;
     assert!(client.delete(&durable, &key).await.unwrap());
-    assert!(!client.delete(&writes, &key).await.unwrap());
+    assert!(!client.delete(&plain_writes, &key).await.unwrap());
 }
 
 #[tokio::test]
@@ -84,9 +84,9 @@ async fn generations_are_expected() {
     let client = connect().await;
     let key = fresh(&client, "rust_generations", "key").await;
     for value in [1, 2] {
-        client.put(&WritePolicy::default(), &key, &[as_bin!("a", value)]).await.unwrap();
+        client.put(&writes(), &key, &[as_bin!("a", value)]).await.unwrap();
     }
-    let mut policy = WritePolicy::default();
+    let mut policy = writes();
     policy.generation_policy = GenerationPolicy::ExpectGenEqual;
     policy.generation = 2;
     client.put(&policy, &key, &[as_bin!("a", 3)]).await.unwrap();
@@ -104,7 +104,7 @@ async fn records_are_created_updated_and_replaced() {
     let client = connect().await;
     let key = fresh(&client, "rust_exists", "key").await;
     let with = |action| {
-        let mut policy = WritePolicy::default();
+        let mut policy = writes();
         policy.record_exists_action = action;
         policy
     };
@@ -127,11 +127,11 @@ async fn times_to_live_are_set_kept_and_taken_away() {
     let client = connect().await;
     let key = fresh(&client, "rust_ttl", "key").await;
     let with = |expiration| {
-        let mut policy = WritePolicy::default();
+        let mut policy = writes();
         policy.expiration = expiration;
         policy
     };
-    let lives = async || client.get(&ReadPolicy::default(), &key, Bins::None).await.unwrap().time_to_live();
+    let lives = async || client.get(&reads(), &key, Bins::None).await.unwrap().time_to_live();
     let near = |seconds: u64| Duration::from_secs(seconds - 60)..Duration::from_secs(seconds + 2);
     client.put(&with(Expiration::Seconds(1000)), &key, &[as_bin!("a", 1)]).await.unwrap();
     client.put(&with(Expiration::DontUpdate), &key, &[as_bin!("a", 2)]).await.unwrap();
@@ -141,13 +141,13 @@ async fn times_to_live_are_set_kept_and_taken_away() {
     client.put(&with(Expiration::Never), &key, &[as_bin!("a", 3)]).await.unwrap();
     assert_eq!(lives().await, None);
     client.put(&with(Expiration::Seconds(1)), &key, &[as_bin!("a", 4)]).await.unwrap();
-    until("a record with a second to live is gone", async || !client.exists(&ReadPolicy::default(), &key).await.unwrap()).await;
+    until("a record with a second to live is gone", async || !client.exists(&reads(), &key).await.unwrap()).await;
 }
 
 #[tokio::test]
 async fn values_are_added_to_and_joined() {
     let client = connect().await;
-    let policy = WritePolicy::default();
+    let policy = writes();
     let key = fresh(&client, "rust_add", "key").await;
     client.add(&policy, &key, &[as_bin!("n", 10)]).await.unwrap();
     client.add(&policy, &key, &[as_bin!("n", 5)]).await.unwrap();
@@ -162,7 +162,7 @@ async fn values_are_added_to_and_joined() {
 #[tokio::test]
 async fn operations_are_done_in_order_and_all_or_none() {
     let client = connect().await;
-    let policy = WritePolicy::default();
+    let policy = writes();
     let key = fresh(&client, "rust_operate", "key").await;
     let operations = [put(&as_bin!("i", 7)), add(&as_bin!("i", 4)), get_bin("i"), put(&as_bin!("s", "a")), append(&as_bin!("s", "b"))];
     let record = client.operate(&policy, &key, &operations).await.unwrap();
@@ -174,13 +174,13 @@ async fn operations_are_done_in_order_and_all_or_none() {
     let record = client.operate(&policy, &key, &[touch(), get_bin("s")]).await.unwrap();
     assert_eq!((record.generation, &record.bins["s"]), (2, &as_val!("ab")));
     client.operate(&policy, &key, &[delete()]).await.unwrap();
-    assert!(!client.exists(&ReadPolicy::default(), &key).await.unwrap());
+    assert!(!client.exists(&reads(), &key).await.unwrap());
 }
 
 #[tokio::test]
 async fn what_cannot_be_is_refused() {
     let client = connect().await;
-    let policy = WritePolicy::default();
+    let policy = writes();
     let key = fresh(&client, "rust_refused", "key").await;
     let large = [as_bin!("a", as_blob!(vec![0u8; 9 << 20]))];
     refused(client.put(&policy, &key, &large).await, ResultCode::RecordTooBig);
@@ -194,17 +194,18 @@ async fn restart_keeps_what_was_acknowledged() {
     for how in ["kill", "term"] {
         let set = format!("rust_restart_{how}");
         let gone = fresh(&client, &set, "gone").await;
-        client.put(&WritePolicy::default(), &gone, &[as_bin!("a", 1)]).await.unwrap();
-        assert!(client.delete(&WritePolicy::default(), &gone).await.unwrap());
-        let acknowledged = Arc::new(AtomicI64::new(0));
+        client.put(&writes(), &gone, &[as_bin!("a", 1)]).await.unwrap();
+        assert!(client.delete(&writes(), &gone).await.unwrap());
+        let (acknowledged, is_back) = (Arc::new(AtomicI64::new(0)), Arc::new(AtomicBool::new(false)));
         let writer = tokio::spawn({
-            let (client, set, acknowledged) = (Arc::clone(&client), set.clone(), Arc::clone(&acknowledged));
+            let (client, set, acknowledged, is_back) = (Arc::clone(&client), set.clone(), Arc::clone(&acknowledged), Arc::clone(&is_back));
             async move {
-                for number in 0..200_000 {
+                // A write that was under way may have been tried again until the server was back.
+                for number in (0..200_000).take_while(|_| !is_back.load(Ordering::Acquire)) {
                     let key = Key::new(NAMESPACE, &set, as_val!(number)).unwrap();
                     let bins = [as_bin!("i", number), as_bin!("list", as_list!(number, "x"))];
                     // The server is gone: what became of this write is unknown.
-                    if client.put(&WritePolicy::default(), &key, &bins).await.is_err() {
+                    if client.put(&writes(), &key, &bins).await.is_err() {
                         return;
                     }
                     acknowledged.store(number + 1, Ordering::Release);
@@ -213,12 +214,13 @@ async fn restart_keeps_what_was_acknowledged() {
         });
         until("some writes are acknowledged", async || acknowledged.load(Ordering::Acquire) > 200).await;
         tokio::task::spawn_blocking(move || restart(how)).await.unwrap();
-        tokio::time::timeout(Duration::from_secs(60), writer).await.expect("the writer notices").unwrap();
-        until("the client is back", async || client.exists(&ReadPolicy::default(), &gone).await.is_ok()).await;
+        is_back.store(true, Ordering::Release);
+        tokio::time::timeout(Duration::from_secs(60), writer).await.expect("the writer ends").unwrap();
+        until("the client is back", async || client.exists(&reads(), &gone).await.is_ok()).await;
         for number in 0..acknowledged.load(Ordering::Acquire) {
             let stored = read(&client, &Key::new(NAMESPACE, &set, as_val!(number)).unwrap()).await;
             assert_eq!((&stored["i"], &stored["list"]), (&as_val!(number), &as_list!(number, "x")));
         }
-        assert!(!client.exists(&ReadPolicy::default(), &gone).await.unwrap(), "a deleted record does not come back");
+        assert!(!client.exists(&reads(), &gone).await.unwrap(), "a deleted record does not come back");
     }
 }

@@ -4,6 +4,7 @@ import com.toshiba.mwcloud.gs.GSException;
 import com.toshiba.mwcloud.gs.GridStore;
 import com.toshiba.mwcloud.gs.GridStoreFactory;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Properties;
 import java.util.function.BooleanSupplier;
@@ -19,6 +20,10 @@ final class Server {
 
   /** A connection; each pair is a property beside the usual ones, or instead of one. */
   static GridStore connect(String... pairs) throws GSException {
+    return GridStoreFactory.getInstance().getGridStore(properties(pairs));
+  }
+
+  static Properties properties(String... pairs) {
     Properties properties = new Properties();
     properties.setProperty("notificationMember", MEMBER);
     properties.setProperty("clusterName", "TarnDB");
@@ -28,7 +33,7 @@ final class Server {
     for (int i = 0; i < pairs.length; i += 2) {
       properties.setProperty(pairs[i], pairs[i + 1]);
     }
-    return GridStoreFactory.getInstance().getGridStore(properties);
+    return properties;
   }
 
   /** Ends the server with `kill` or `term` and returns once it is ready again. */
@@ -38,6 +43,17 @@ final class Server {
     if (status != 0) {
       throw new IOException("the server did not come back: status " + status);
     }
+  }
+
+  /** Runs a command of `server.py`, about a server of the test's own; returns what it prints. */
+  static String run(String command) throws IOException, InterruptedException {
+    String script = System.getenv("TARNDB_TEST_RESTART").split(" restart ")[0];
+    Process process = new ProcessBuilder("sh", "-c", script + " " + command).redirectError(ProcessBuilder.Redirect.INHERIT).start();
+    String printed = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    if (process.waitFor() != 0) {
+      throw new IOException("server.py " + command + " failed");
+    }
+    return printed;
   }
 
   /** Waits for a condition, 30 s at most. */

@@ -1,13 +1,14 @@
 //! A node of one core over the fake reactor, and its clients' side.
 
 use crate::failure::Failure;
+use crate::options::Options;
 use crate::reactor::FakeReactor;
 use crate::stable::PlainMemory;
 use base::CoreId;
 use cql::exec::BatchLimits;
 use cql::roles::with_first_superuser;
 use cql::wire::ProtocolVersion;
-use engine::Engine;
+use engine::{Engine, LogKey};
 use io::{ConnectionId, Handler, ListenerId, Now};
 use load::cql::client::{Client, Credentials, PreparedStatement, Transport};
 use model::Schema;
@@ -37,9 +38,11 @@ pub(crate) struct Machine {
 const BOSS_HASH: &str = "$2b$10$TEDwZiPAH1KeXETkWVTqb.ChLV738ekqWq4LAZKqz63Mku3r2aMRm";
 
 impl Machine {
-    /// A node with empty data and so many connections.
-    pub(crate) fn start(connections: u16, capacity_bytes: u64, memory_bytes: usize, login: bool) -> Result<Self, Failure> {
-        let config = engine::Config::new(0x7A5E, 0, 0, capacity_bytes, memory_bytes);
+    /// A node with empty data, and connections to it.
+    pub(crate) fn start(options: &Options, capacity_bytes: u64, memory_bytes: usize) -> Result<Self, Failure> {
+        let &Options { connections, login, encrypted, .. } = options;
+        let log_key = encrypted.then(|| LogKey::new([1; 32]));
+        let config = engine::Config { log_key, ..engine::Config::new(0x7A5E, 0, 0, capacity_bytes, memory_bytes) };
         let stable = PlainMemory(vec![0; config.stable_bytes(MIRRORS)].into_boxed_slice());
         let reactor = FakeReactor::new(connections);
         let engine = Engine::open(config, Box::new(stable), &BTreeMap::new(), io::Reactor::now(&reactor))?;
@@ -158,7 +161,8 @@ fn connection(index: u16) -> ConnectionId {
 
 fn node_config(now: Now, login: bool) -> NodeConfig {
     NodeConfig {
-        settings: Vec::new(),
+        role_uses: Arc::default(),
+        live: Arc::new(BatchLimits::default().into()),
         requires_login: login,
         certificates: None,
         first_superuser: None,
@@ -176,7 +180,6 @@ fn node_config(now: Now, login: bool) -> NodeConfig {
         listening: OnceLock::new(),
         started_s: now.wall_s() as u32,
         frame_body_bytes_max: 16 << 20,
-        batch_limits: BatchLimits::default(),
         unsent_bytes_max: 64 << 20,
         requests_bytes_max: 256 << 20,
     }

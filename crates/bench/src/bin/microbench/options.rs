@@ -20,6 +20,9 @@ pub(crate) struct Options {
     /// Clients log in, as a role with permissions on the table's keyspace.
     #[arg(long)]
     pub(crate) login: bool,
+    /// What reaches the disk and the stable memory is encrypted.
+    #[arg(long)]
+    pub(crate) encrypted: bool,
     /// Frames in each delivery.
     #[arg(long, value_delimiter = ',', default_values_t = [1, 16])]
     pub(crate) batches: Vec<u16>,

@@ -82,7 +82,7 @@ impl Rounds {
         let shape = RowShape::new(columns, column_bytes);
         let log_bytes = options.rows * (shape.value_bytes() as u64 + RECORD_BYTES_EXTRA);
         let capacity = ((log_bytes as f64 * options.capacity_times) as u64).max(LOG_BYTES_LEAST);
-        let mut machine = Machine::start(options.connections, capacity, MEMORY_BYTES, options.login)?;
+        let mut machine = Machine::start(options, capacity, MEMORY_BYTES)?;
         let version = options.version();
         let mut schema = vec![
             "CREATE KEYSPACE microbench WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}".to_owned(),

@@ -1,6 +1,6 @@
 //! The options of tables: read from a statement, checked, kept in the schema, and read from there for DESCRIBE and the system tables.
 //!
-//! TarnDB acts on `comment`, `compression`, `default_time_to_live` and `gc_grace_seconds`; the others are kept so that tools that set them
+//! TarnDB acts on `cdc` (ScyllaDB's, a map), `comment`, `compression`, `default_time_to_live` and `gc_grace_seconds`; the others are kept so that tools that set them
 //! find them again. Only what differs from its default goes into the schema.
 
 mod caching;
@@ -11,8 +11,9 @@ mod speculative;
 use super::DdlError;
 use super::number::java_double;
 use super::property::Properties;
+use crate::cdc::CdcOptions;
 use base::Compression;
-use model::{KeptOption, TableOptions};
+use model::{CDC_OPTION, KeptOption, TableOptions};
 use std::collections::BTreeMap;
 
 /// Cassandra's bound for times to live: 20 years.
@@ -29,6 +30,8 @@ pub struct TableParameters {
     pub bloom_filter_fp_chance: f64,
     pub caching: BTreeMap<String, String>,
     pub cdc: bool,
+    /// `cdc` as ScyllaDB has it; none of a table for which it was never given.
+    pub change_log: Option<CdcOptions>,
     pub comment: String,
     pub compaction: BTreeMap<String, String>,
     pub compression: BTreeMap<String, String>,
@@ -51,6 +54,7 @@ impl Default for TableParameters {
             bloom_filter_fp_chance: 0.01,
             caching: caching::default(),
             cdc: false,
+            change_log: None,
             comment: String::new(),
             compaction: compaction::default(),
             compression: compression::default(),
@@ -91,6 +95,7 @@ impl TableParameters {
             comment: options.comment.clone(),
             default_time_to_live: options.default_time_to_live.try_into().unwrap_or(i32::MAX),
             gc_grace_seconds: options.gc_grace_seconds.try_into().unwrap_or(i32::MAX),
+            change_log: CdcOptions::of(options),
             ..Self::default()
         };
         for (name, value) in &options.kept {
@@ -168,6 +173,9 @@ impl TableParameters {
                 kept.insert(name.to_owned(), KeptOption::Scalar(value));
             }
         }
+        if let Some(options) = &self.change_log {
+            kept.insert(CDC_OPTION.to_owned(), KeptOption::Map(options.entries()));
+        }
         let seconds = |value: i32| u32::try_from(value).expect("times are checked not to be negative");
         TableOptions {
             comment: self.comment.clone(),
@@ -193,6 +201,7 @@ impl TableParameters {
         if let Some(entries) = properties.map("compression")? {
             self.compression = compression::compression(entries)?;
         }
+        self.declare_cdc(properties)?;
         for (name, place) in
             [("additional_write_policy", &mut self.additional_write_policy), ("speculative_retry", &mut self.speculative_retry)]
         {
@@ -200,11 +209,9 @@ impl TableParameters {
                 *place = speculative::speculative_retry(&text)?;
             }
         }
-        for (name, place) in [
-            ("allow_auto_snapshot", &mut self.allow_auto_snapshot),
-            ("cdc", &mut self.cdc),
-            ("incremental_backups", &mut self.incremental_backups),
-        ] {
+        for (name, place) in
+            [("allow_auto_snapshot", &mut self.allow_auto_snapshot), ("incremental_backups", &mut self.incremental_backups)]
+        {
             if let Some(value) = properties.boolean(name)? {
                 *place = value;
             }
@@ -242,6 +249,22 @@ impl TableParameters {
         }
         // Cassandra takes these for a driver's sake and forgets them.
         properties.map("extensions")?;
+        Ok(())
+    }
+
+    /// Takes `cdc`: a map as ScyllaDB has it, or Cassandra's flag, which ends what a map has begun.
+    fn declare_cdc(&mut self, properties: &mut Properties<'_>) -> Result<(), DdlError> {
+        if properties.is_map(CDC_OPTION) {
+            let entries = properties.map(CDC_OPTION)?.unwrap_or_default();
+            self.cdc = false;
+            let was_enabled = self.change_log.is_some_and(|former| former.enabled);
+            self.change_log = Some(CdcOptions::read(&entries, was_enabled).map_err(DdlError::CdcOption)?);
+        } else if let Some(value) = properties.boolean(CDC_OPTION)? {
+            self.cdc = value && self.change_log.is_none();
+            if let Some(former) = &mut self.change_log {
+                former.enabled = value;
+            }
+        }
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! The result of conditional statements: `[applied]`, and after a refusal what stands in the way.
 
 use super::super::writer::Writer;
-use super::super::{Failure, Options, condition};
+use super::super::{Failure, Options, condition, function};
 use super::{Existing, visible};
 use crate::plan::{Condition, Conditions, Modify, RowTarget};
 use crate::reply::{self, ResultColumn};
@@ -53,15 +53,18 @@ pub(in crate::exec) fn write(
         let positions = outcome.shown_columns(table);
         let mut show = |existing: &Existing| {
             let mut row = vec![Some(vec![0])];
-            row.extend(positions.iter().map(|position| existing.value(first, partition.bytes, *position, writer.now_s)));
+            for position in &positions {
+                row.push(shown(writer, first, *position, existing.value(first, partition.bytes, *position, writer.now_s))?);
+            }
             rows.push(row);
+            Ok::<(), Failure>(())
         };
         let found = outcome.rows_in_the_way(writer.now_s);
-        found.iter().for_each(|existing| show(existing));
+        found.iter().try_for_each(|existing| show(existing))?;
         if found.is_empty()
             && let Some(instead) = outcome.instead_of_rows(writer, table, partition)?
         {
-            show(&instead);
+            show(&instead)?;
         }
         if !rows.is_empty() {
             columns.extend(positions.iter().map(|position| {
@@ -75,6 +78,14 @@ pub(in crate::exec) fn write(
     }
     reply::write_rows(out, options.version, options.stream, &table.keyspace, &table.name, &columns, &rows);
     Ok(())
+}
+
+/// A column's value, or its mask if the statement shows that.
+fn shown(writer: &Writer<'_>, plan: &Modify, position: usize, value: Option<Vec<u8>>) -> Result<Option<Vec<u8>>, Failure> {
+    match plan.masks.iter().find(|mask| mask.position == position) {
+        Some(mask) => Ok(function::call(&mask.function, &mask.arguments_for(value.as_deref()), writer.environment, 0)?),
+        None => Ok(value),
+    }
 }
 
 impl Outcome<'_> {

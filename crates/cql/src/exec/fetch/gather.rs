@@ -4,7 +4,7 @@ use super::chunk::{Chunk, End, FetchPlan};
 use super::nearest::Scored;
 use super::{Cursor, Place};
 use crate::exec::keys::KeyRange;
-use crate::exec::rows::{Components, Cover, Found, HIDES_NOTHING, RowValues};
+use crate::exec::rows::{Components, Cover, Found, HIDES_NOTHING, RowValues, is_dead};
 use crate::plan::Select;
 use crate::wire::writer::write_short_bytes;
 use base::Token;
@@ -40,6 +40,8 @@ pub(super) struct Gather<'a> {
     entered: bool,
     /// How it was before the cursor's partition, if the chunk has begun it, and it may have more rows.
     before: Option<Before>,
+    /// Whether the last row was dead: whether the chunk has done enough is asked before the next one.
+    after_dead: bool,
     cover: Cover,
     static_row: Vec<u8>,
     components: Components,
@@ -75,6 +77,7 @@ impl<'a> Gather<'a> {
             cursor: chunk.cursor.clone(),
             entered: false,
             before: None,
+            after_dead: false,
             cover: Cover::default(),
             static_row: Vec::new(),
             components: Components::default(),
@@ -160,7 +163,7 @@ impl<'a> Gather<'a> {
         }
         let direction = if reversed { Direction::Reverse } else { Direction::Forward };
         let mut last = Visit::Continue;
-        store.scan(partition, from, to, direction, &mut |clustering, row| {
+        store.scan_live(partition, (from, to), direction, self.fetch.now_s, &mut |clustering, row| {
             last = self.row(clustering, row);
             last
         })?;
@@ -197,7 +200,7 @@ impl<'a> Gather<'a> {
                 last = self.scanned(&scanned);
                 last
             })?;
-            if last == Visit::Continue {
+            if last != Visit::Stop {
                 // The last partition ends with the scan.
                 self.leave();
                 return Ok(());
@@ -281,21 +284,35 @@ impl<'a> Gather<'a> {
 
     /// Looks at a row of the entered partition.
     pub(super) fn row(&mut self, clustering: &[u8], row: &[u8]) -> Visit {
-        let hidden_until = self.cover.hidden_until(clustering);
-        if self.give(Some((clustering, row, hidden_until))) == Visit::Stop {
+        if std::mem::take(&mut self.after_dead) && self.stop_before_more() {
             return Visit::Stop;
         }
-        self.pass(clustering, row.len())
+        let hidden_until = self.cover.hidden_until(clustering);
+        match self.give(Some((clustering, row, hidden_until))) {
+            Visit::Stop => return Visit::Stop,
+            Visit::Continue => return self.pass(clustering, row.len()),
+            Visit::Dead => {}
+        }
+        // The store hears that it is dead, and with the next row that the chunk ends.
+        self.after_dead = true;
+        self.moved(clustering, row.len());
+        Visit::Dead
     }
 
     /// Moves the cursor behind a row and says whether to go on.
     fn pass(&mut self, clustering: &[u8], bytes: usize) -> Visit {
+        self.moved(clustering, bytes);
+        if self.cursor.place == Place::End || self.stop_before_more() { Visit::Stop } else { Visit::Continue }
+    }
+
+    /// Moves the cursor behind a row, or to the partition's end if it has given all it may.
+    fn moved(&mut self, clustering: &[u8], bytes: usize) {
         self.visited += 1;
         self.visited_bytes += bytes;
         self.advanced = true;
         if self.cursor.given >= self.fetch.per_partition {
             self.cursor.place = Place::End;
-            return Visit::Stop;
+            return;
         }
         match &mut self.cursor.place {
             Place::After(key) => {
@@ -304,7 +321,6 @@ impl<'a> Gather<'a> {
             }
             place => *place = Place::After(clustering.to_vec()),
         }
-        if self.stop_before_more() { Visit::Stop } else { Visit::Continue }
     }
 
     /// Goes on at `token`.
@@ -333,7 +349,7 @@ impl<'a> Gather<'a> {
             _ => vec![FIRST_ROW_BYTE],
         };
         let mut last = Visit::Continue;
-        store.scan(partition, &from, None, Direction::Forward, &mut |clustering, row| {
+        store.scan_live(partition, (&from, None), Direction::Forward, self.fetch.now_s, &mut |clustering, row| {
             last = self.row(clustering, row);
             last
         })?;
@@ -394,7 +410,7 @@ impl<'a> Gather<'a> {
         let (clustering, hidden_until) = match row {
             Some((clustering, row, hidden_until)) => {
                 if !found.take(plan, row, hidden_until, now_s) {
-                    return Visit::Continue;
+                    return if is_dead(row, hidden_until, now_s) { Visit::Dead } else { Visit::Continue };
                 }
                 self.components.decode(&plan.table, clustering, plan.clustering_read);
                 (Some(clustering), hidden_until)

@@ -11,7 +11,7 @@ use model::row::RowView;
 const LINEAR_RANGES_MAX: usize = 8;
 
 /// The deletions of a partition.
-pub(in crate::exec) struct Cover {
+pub(crate) struct Cover {
     /// The timestamp of the partition's deletion.
     partition: i64,
     ranges: Vec<Range>,
@@ -40,12 +40,12 @@ impl Cover {
     }
 
     /// Notes the deletion in a partition's own row.
-    pub(in crate::exec) fn note_partition(&mut self, row: &[u8]) {
+    pub(crate) fn note_partition(&mut self, row: &[u8]) {
         self.partition = RowView::new(row).deletion().map_or(HIDES_NOTHING, |deletion| deletion.timestamp);
     }
 
     /// Notes the deletion of a range: a row whose key starts with [`RANGE_DELETION_PREFIX`].
-    pub(in crate::exec) fn note_range(&mut self, key: &[u8], row: &[u8]) {
+    pub(crate) fn note_range(&mut self, key: &[u8], row: &[u8]) {
         let Some(deletion) = RowView::new(row).deletion() else { return };
         let Some((from, to)) = parse(key) else { return };
         let covers_something = to.is_empty() || from < to;
@@ -58,7 +58,7 @@ impl Cover {
 
     /// What was written at or before this timestamp in the row at `clustering` is deleted.
     #[inline]
-    pub(in crate::exec) fn hidden_until(&mut self, clustering: &[u8]) -> i64 {
+    pub(crate) fn hidden_until(&mut self, clustering: &[u8]) -> i64 {
         if self.ranges.is_empty() { self.partition } else { self.hidden_by_range(clustering) }
     }
 

@@ -5,6 +5,7 @@ use crate::exec::fetch::Gathered;
 use crate::exec::function::failure;
 use crate::exec::{Bound, Environment, keys};
 use crate::plan::{Expression, Select, Stamps, Term};
+use crate::value::function::FunctionSpec;
 use crate::value::script::Meter;
 use crate::value::{self, build, function, json, layout};
 use crate::wire::writer::write_bytes;
@@ -194,15 +195,14 @@ impl<'a> Scope<'a> {
             Expression::Source(index) => self.values.and_then(|values| values.get(*index).copied().flatten()).map(Cow::Borrowed),
             Expression::Aggregate(index) => self.aggregates.get(*index).and_then(Option::as_deref).map(Cow::Borrowed),
             Expression::Term(term) => self.term(term)?,
+            Expression::Masked(index, mask) => match self.values {
+                Some(values) => self.call(&mask.function, &mask.arguments_for(values.get(*index).copied().flatten()))?,
+                None => None,
+            },
             Expression::Call(function, arguments) => {
                 let arguments = self.all(arguments)?;
                 let arguments: SmallVec<[Option<&[u8]>; 4]> = arguments.iter().map(Option::as_deref).collect();
-                let mut random = self.surroundings.random.borrow_mut();
-                let now_microseconds = self.surroundings.environment.context.now.wall_us;
-                let mut outside = function::Environment { now_microseconds, random: &mut random, meter: self.surroundings.meter() };
-                let mut out = Vec::new();
-                let there = function.call(&arguments, &mut outside, &mut out).map_err(failure)?;
-                there.then_some(Cow::Owned(out))
+                self.call(function, &arguments)?
             }
             Expression::Token(table, parts) => {
                 let parts = self.all(parts)?;
@@ -220,6 +220,15 @@ impl<'a> Scope<'a> {
             Expression::Stamps(of, shape) => self.evaluate(of)?.and_then(|bytes| stamps(bytes, *shape)),
             composed => Some(Cow::Owned(self.composed(composed)?)),
         })
+    }
+
+    fn call(self, function: &FunctionSpec, arguments: &[Option<&[u8]>]) -> Outcome<'a> {
+        let mut random = self.surroundings.random.borrow_mut();
+        let now_microseconds = self.surroundings.environment.context.now.wall_us;
+        let mut outside = function::Environment { now_microseconds, random: &mut random, meter: self.surroundings.meter() };
+        let mut out = Vec::new();
+        let there = function.call(arguments, &mut outside, &mut out).map_err(failure)?;
+        Ok(there.then_some(Cow::Owned(out)))
     }
 
     fn all(self, expressions: &'a [Expression]) -> Result<Values<'a>, CqlError> {

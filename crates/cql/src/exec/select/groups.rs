@@ -17,6 +17,9 @@ pub(super) struct Groups {
     first: Option<Vec<u8>>,
     /// What the open group's rows have in common.
     key: Vec<Option<Vec<u8>>>,
+    /// What the function of GROUP BY makes of the row that was looked at last, and of the open group's.
+    looked_at: Option<Vec<u8>>,
+    function_value: Option<Vec<u8>>,
     /// The partition and clustering key of the open group's last row.
     partition: Vec<u8>,
     clustering: Vec<u8>,
@@ -24,6 +27,16 @@ pub(super) struct Groups {
     opened: u32,
     per_partition: u32,
     counts_only: bool,
+}
+
+/// Where a row belongs.
+pub(super) enum Membership {
+    /// To the group that is open.
+    Open,
+    /// It is the first of another group.
+    Another,
+    /// To a group after the last one that its partition may give.
+    BeyondLimit,
 }
 
 impl Groups {
@@ -37,6 +50,8 @@ impl Groups {
             accumulators: plan.aggregates.iter().map(Accumulator::new).collect(),
             first: None,
             key: Vec::new(),
+            looked_at: None,
+            function_value: None,
             partition,
             clustering: Vec::new(),
             opened,
@@ -58,13 +73,23 @@ impl Groups {
         self.first.is_some()
     }
 
-    /// Whether `row` is the first of another group, for which there is room in its partition.
-    pub(super) fn starts_group(&self, plan: &Select, row: &Row<'_>) -> bool {
-        let Some(group_by) = &plan.group_by else { return self.first.is_none() };
-        let same = self.is_open()
+    /// Where `row` belongs.
+    pub(super) fn membership(&mut self, plan: &Select, row: &Row<'_>, surroundings: Surroundings<'_>) -> Result<Membership, CqlError> {
+        let Some(group_by) = &plan.group_by else {
+            return Ok(if self.is_open() { Membership::Open } else { Membership::Another });
+        };
+        if let Some(function) = &group_by.function {
+            self.looked_at = evaluate::evaluate(function, row, surroundings)?.map(Cow::into_owned);
+        }
+        let is_open = self.is_open()
             && self.partition == row.partition
-            && group_by.iter().zip(&self.key).all(|(source, key)| row.values.get(*source).copied().flatten() == key.as_deref());
-        !same && !self.is_beyond_limit(row)
+            && group_by.sources.iter().zip(&self.key).all(|(source, key)| row.values.get(*source).copied().flatten() == key.as_deref())
+            && self.looked_at == self.function_value;
+        Ok(match is_open {
+            true => Membership::Open,
+            false if self.is_beyond_limit(row) => Membership::BeyondLimit,
+            false => Membership::Another,
+        })
     }
 
     /// Whether a row belongs to a group after the last one that its partition may give.
@@ -72,12 +97,13 @@ impl Groups {
         self.per_partition != NO_LIMIT && self.opened >= self.per_partition && self.partition == row.partition
     }
 
-    /// Opens the group of `row`.
+    /// Opens the group of `row`, which was looked at last.
     pub(super) fn open(&mut self, plan: &Select, row: &Row<'_>) {
         self.accumulators = plan.aggregates.iter().map(Accumulator::new).collect();
         self.first = Some(row.bytes.to_vec());
-        let group_by = plan.group_by.as_deref().unwrap_or_default();
-        self.key = group_by.iter().map(|source| row.values.get(*source).copied().flatten().map(<[u8]>::to_vec)).collect();
+        let sources = plan.group_by.as_ref().map(|group_by| group_by.sources.as_slice()).unwrap_or_default();
+        self.key = sources.iter().map(|source| row.values.get(*source).copied().flatten().map(<[u8]>::to_vec)).collect();
+        self.function_value = self.looked_at.take();
         if self.partition != row.partition {
             self.partition = row.partition.to_vec();
             self.opened = 0;
@@ -85,13 +111,9 @@ impl Groups {
         self.opened = self.opened.saturating_add(1);
     }
 
-    /// Adds a row to the open group, or drops it if it belongs to a group beyond the partition's limit.
+    /// Adds a row to the open group.
     pub(super) fn add(&mut self, plan: &Select, row: &Row<'_>, surroundings: Surroundings<'_>) -> Result<(), CqlError> {
-        if let Some(group_by) = &plan.group_by {
-            let mut same = group_by.iter().zip(&self.key).map(|(source, key)| row.values.get(*source).copied().flatten() == key.as_deref());
-            if !same.all(|same| same) || self.partition != row.partition {
-                return Ok(());
-            }
+        if plan.group_by.is_some() {
             self.clustering.clear();
             self.clustering.extend_from_slice(row.clustering);
         }

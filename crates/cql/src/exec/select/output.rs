@@ -1,7 +1,7 @@
 //! The page that is being made of the chunks.
 
 use super::evaluate::{self, Progress, Row, Surroundings};
-use super::groups::Groups;
+use super::groups::{Groups, Membership};
 use super::paging::NO_LIMIT;
 use crate::CqlError;
 use crate::exec::fetch::{Cursor, End, Gathered};
@@ -250,7 +250,8 @@ impl Output {
         let mut rows = evaluate::Rows::go_on(plan, chunk, self.progress.take());
         while let Some(row) = rows.next_row()? {
             surroundings.meter().begin_row();
-            if groups.starts_group(plan, &row) {
+            let membership = groups.membership(plan, &row, surroundings)?;
+            if matches!(membership, Membership::Another) {
                 if groups.is_open() {
                     groups.write(plan, surroundings, &mut self.body)?;
                     if plan.sort.is_empty() {
@@ -274,7 +275,9 @@ impl Output {
                 }
                 groups.open(plan, &row);
             }
-            groups.add(plan, &row, surroundings)?;
+            if !matches!(membership, Membership::BeyondLimit) {
+                groups.add(plan, &row, surroundings)?;
+            }
             if surroundings.is_over() {
                 self.progress = rows.progress(chunk);
             }

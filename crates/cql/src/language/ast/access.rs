@@ -38,6 +38,17 @@ pub struct DropRole {
     pub if_exists: bool,
 }
 
+/// A password, hashed for whoever compares it. All of them are of the same one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PasswordHashes {
+    /// Of the password; none where only a client of another protocol knows that.
+    pub password: Option<Box<str>>,
+    /// Of what Aerospike's clients send in its place; none where they cannot log in.
+    pub aerospike: Option<Box<str>>,
+    /// The same of GridDB's.
+    pub griddb: Option<Box<str>>,
+}
+
 /// An option of a role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RoleOption {
@@ -45,6 +56,8 @@ pub enum RoleOption {
     Password(Box<str>),
     /// `HASHED PASSWORD = '…'`
     HashedPassword(Box<str>),
+    /// What [`RoleOption::Password`] is replaced with, or a password that no statement has.
+    PasswordHashes(PasswordHashes),
     /// `GENERATED PASSWORD`
     GeneratedPassword,
     /// `SUPERUSER = …`

@@ -24,7 +24,7 @@ mod type_name;
 
 pub use access::{
     AccessScope, AddIdentity, AlterRole, CreateRole, DropIdentity, DropRole, GrantPermissions, GrantRole, ListPermissions, ListRoles,
-    PermissionSet, Resource, RevokePermissions, RevokeRole, RoleOption,
+    PasswordHashes, PermissionSet, Resource, RevokePermissions, RevokeRole, RoleOption,
 };
 pub use define::{
     AlterKeyspace, AlterType, AlterTypeOperation, AlterView, CreateIndex, CreateKeyspace, CreateTrigger, CreateType, CreateView, DropIndex,

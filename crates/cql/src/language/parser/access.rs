@@ -346,6 +346,7 @@ fn password_kind(option: &RoleOption) -> Option<&'static str> {
     match option {
         RoleOption::Password(_) => Some("password"),
         RoleOption::HashedPassword(_) => Some("hashed password"),
+        RoleOption::PasswordHashes(_) => Some("password"),
         RoleOption::GeneratedPassword => Some("generated password"),
         _ => None,
     }

@@ -36,7 +36,7 @@ impl Planner<'_> {
         if column.data_type == DataType::Counter {
             return Err(CqlError::invalid("Conditions on counters are not supported"));
         }
-        let (target, data_type) = match target_of {
+        let (target, data_type, called) = match target_of {
             Some(RelationTarget::Element { key, .. }) => {
                 let key_type = element_key_type(column)
                     .ok_or_else(|| CqlError::Invalid(format!("Invalid element access syntax for non-collection column {}", column.name)))?;
@@ -45,7 +45,9 @@ impl Planner<'_> {
                     DataType::Map(_, value, _) => (**value).clone(),
                     _ => return Err(CqlError::Invalid(format!("Invalid element access syntax for set column {}", column.name))),
                 };
-                (ConditionTarget::Element(self.term(key, &key_type, &format!("key({})", column.name))?), value_type)
+                let part = if matches!(column.data_type, DataType::List(..)) { "idx" } else { "key" };
+                let key = self.term(key, &key_type, &format!("{part}({})", column.name))?;
+                (ConditionTarget::Element(key), value_type, format!("value({})", column.name))
             }
             Some(RelationTarget::Field { field, .. }) => {
                 let name = field.as_str();
@@ -53,23 +55,23 @@ impl Planner<'_> {
                     return Err(CqlError::Invalid(format!("Unknown field {name} for column {}", column.name)));
                 }
                 let (number, field_type) = user_field(column, field, &format!("{}.{name}", column.name))?;
-                (ConditionTarget::Field(number), field_type)
+                (ConditionTarget::Field(number), field_type, format!("{}.{name}", column.name))
             }
-            _ => (ConditionTarget::Column, column.data_type.clone()),
+            _ => (ConditionTarget::Column, column.data_type.clone(), column.name.clone()),
         };
         if let Comparison::Compare(operator, _) = &relation.comparison {
             check_slice_of_durations(*operator, &data_type)?;
         }
         let mut in_list = false;
         let (operator, values) = match &relation.comparison {
-            Comparison::Compare(operator, term) => (comparator(*operator), vec![self.term(term, &data_type, &column.name)?]),
+            Comparison::Compare(operator, term) => (comparator(*operator), vec![self.term(term, &data_type, &called)?]),
             Comparison::In(InValues::List(terms)) => {
-                (Comparator::In, terms.iter().map(|term| self.term(term, &data_type, &column.name)).collect::<Result<Vec<_>, _>>()?)
+                (Comparator::In, terms.iter().map(|term| self.term(term, &data_type, &called)).collect::<Result<Vec<_>, _>>()?)
             }
             Comparison::In(InValues::Marker(marker)) => {
                 in_list = true;
                 let list = DataType::List(Arc::new(data_type.frozen()), Frozen::Yes);
-                (Comparator::In, vec![self.mark_with(marker.index, &format!("in({})", column.name), &list, true)])
+                (Comparator::In, vec![self.mark_with(marker.index, &format!("in({called})"), &list, true)])
             }
             Comparison::Contains(term) if matches!(target, ConditionTarget::Column) => {
                 let name = format!("value({})", column.name);

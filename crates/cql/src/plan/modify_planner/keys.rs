@@ -240,7 +240,7 @@ fn no_key_column(name: &str) -> CqlError {
     CqlError::Invalid(format!("Non PRIMARY KEY columns found in where clause: {name} "))
 }
 
-fn not_restricted_before(table: &Table, position: usize, missing: usize) -> CqlError {
+pub(super) fn not_restricted_before(table: &Table, position: usize, missing: usize) -> CqlError {
     let (column, missing) = (&table.clustering()[position].name, &table.clustering()[missing].name);
     CqlError::Invalid(format!("PRIMARY KEY column \"{column}\" cannot be restricted as preceding column \"{missing}\" is not restricted"))
 }

@@ -8,13 +8,7 @@ use model::{Column, DataType, Table};
 /// Makes ranges of the restrictions on the clustering key, as far as they are contiguous, and filters of the rest.
 pub(super) fn clustering(table: &Table, draft: &mut Draft, allowed: bool, restrictions: &mut Restrictions) -> Result<(), CqlError> {
     if !allowed {
-        // As in Cassandra, a gap before a range is told of first, then a CONTAINS, then any other gap.
-        let has_range = draft.lower.iter().chain(&draft.upper).any(Option::is_some);
-        if has_range {
-            clustering_gap(table, draft)?;
-        }
-        check_contains(draft)?;
-        clustering_gap(table, draft)?;
+        check_unfiltered(table, draft)?;
     }
     let first = table.partition_key_len;
     let columns = table.clustering();
@@ -56,12 +50,20 @@ pub(super) fn clustering(table: &Table, draft: &mut Draft, allowed: bool, restri
             *(if is_lower { &mut plan.lower } else { &mut plan.upper }) = Some(end);
         }
     }
-    clustering_filters(table, draft, restrictions);
-    Ok(())
+    clustering_filters(table, draft, fixed, restrictions)
+}
+
+/// Refuses what is no range of clustering keys. As in Cassandra, a gap before a range is told of first, then a CONTAINS, then any other gap.
+pub(super) fn check_unfiltered(table: &Table, draft: &Draft) -> Result<(), CqlError> {
+    if draft.lower.iter().chain(&draft.upper).any(Option::is_some) {
+        clustering_gap(table, draft)?;
+    }
+    check_contains(draft)?;
+    clustering_gap(table, draft)
 }
 
 /// Refuses CONTAINS on clustering columns.
-pub(super) fn check_contains(draft: &Draft) -> Result<(), CqlError> {
+fn check_contains(draft: &Draft) -> Result<(), CqlError> {
     if draft.clustering_filters.is_empty() {
         return Ok(());
     }
@@ -84,15 +86,22 @@ fn whole_prefixes(keys: &[KeyTerm], tuple: TupleKeys) -> Result<TupleKeys, Tuple
     }
 }
 
-/// Makes filters of all that is left of the restrictions on the clustering key.
-pub(super) fn clustering_filters(table: &Table, draft: &mut Draft, restrictions: &mut Restrictions) {
+/// Makes filters of all that is left of the restrictions on the clustering key, of which the first `fixed` columns are known.
+///
+/// # Errors
+/// Several columns at once after a gap: Cassandra does not filter by these.
+pub(super) fn clustering_filters(table: &Table, draft: &mut Draft, fixed: usize, restrictions: &mut Restrictions) -> Result<(), CqlError> {
     let columns = table.clustering();
+    let slice_after_gap = || CqlError::invalid("Multi-column slice restrictions cannot be used for filtering.");
     for (index, column) in columns.iter().enumerate() {
         let position = table.partition_key_len + index;
         let source = Source::Clustering(index);
         restrictions.filters.extend(draft.keys[position].take().map(|key| key_filter(source, column, key)));
         for (is_lower, bound) in [(true, draft.lower[position].take()), (false, draft.upper[position].take())] {
             let Some(bound) = bound else { continue };
+            if bound.terms.len() > 1 && index != fixed {
+                return Err(slice_after_gap());
+            }
             restrictions.filters.push(if bound.terms.len() == 1 {
                 slice_filter(Subject::Source(source), column.data_type.clone(), is_lower, bound, &column.name)
             } else {
@@ -101,6 +110,9 @@ pub(super) fn clustering_filters(table: &Table, draft: &mut Draft, restrictions:
         }
     }
     if let Some(tuple) = draft.tuple_in.take() {
+        if tuple.columns.start != fixed {
+            return Err(CqlError::invalid("Multicolumn IN filters are not supported"));
+        }
         let (values, in_list) = match tuple.keys {
             TupleKeys::Terms(tuples) => (tuples.into_iter().map(Term::Fields).collect(), false),
             TupleKeys::Tuples(terms) => (terms, false),
@@ -117,8 +129,12 @@ pub(super) fn clustering_filters(table: &Table, draft: &mut Draft, restrictions:
             name: "tuple".to_owned(),
         });
     }
+    if draft.tuple_filters.iter().any(|(run, filter)| filter.operator != Comparator::Equal && run.start != fixed) {
+        return Err(slice_after_gap());
+    }
     restrictions.filters.extend(draft.tuple_filters.drain(..).map(|(_, filter)| filter));
     restrictions.filters.append(&mut draft.clustering_filters);
+    Ok(())
 }
 
 fn tuple_slice_filter(columns: &[Column], run: std::ops::Range<usize>, is_lower: bool, bound: SliceBound) -> Filter {

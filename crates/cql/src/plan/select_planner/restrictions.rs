@@ -4,7 +4,7 @@
 //! first columns and one range after them are read directly; what comes later filters. What filters needs ALLOW FILTERING, except where
 //! the filter only narrows what a contiguous range of keys gives anyway (slices over columns with mixed orders, IN in the middle).
 
-use super::clustering::{check_contains, clustering, clustering_filters, clustering_gap};
+use super::clustering::{check_unfiltered, clustering, clustering_filters, clustering_gap};
 use super::draft::{Draft, NEEDS_FILTERING, Restrictions, column_filter, key_filter, slice_filter};
 use super::indexes;
 use super::reads::Reads;
@@ -44,12 +44,13 @@ impl Planner<'_> {
         if restrictions.partition.is_empty() && restricts_clustering {
             if !allowed {
                 if answered == indexes::Answered::Nothing {
-                    check_contains(&draft)?;
+                    check_unfiltered(table, &draft)?;
                 }
                 clustering_gap(table, &draft)?;
                 return Err(indexes::needed(statement, table, &draft, reads));
             }
-            clustering_filters(table, &mut draft, &mut restrictions);
+            let fixed = draft.keys[table.partition_key_len..].iter().take_while(|key| key.is_some()).count();
+            clustering_filters(table, &mut draft, fixed, &mut restrictions)?;
         } else if restricts_clustering {
             let filters = clustering_gap(table, &draft).is_err() || !draft.clustering_filters.is_empty();
             if filters && !allowed && answered == indexes::Answered::Part {

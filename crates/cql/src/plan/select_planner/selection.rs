@@ -133,14 +133,14 @@ impl Planner<'_> {
             Selector::Element { of, key } => {
                 let (expression, whole) = self.selector(of, None, reads, aggregates)?;
                 let (key_type, element) = element_types(of, &whole, "element")?;
-                let term = self.term(key, &key_type, &format!("key({of})"))?;
+                let term = self.term(key, &key_type, &part_name(of, &whole))?;
                 Ok((Expression::Element(Box::new(expression), whole, term), element))
             }
             Selector::Slice { of, from, to } => {
                 let (expression, whole) = self.selector(of, None, reads, aggregates)?;
                 let (key_type, _) = element_types(of, &whole, "slice")?;
                 let mut end =
-                    |term: &Option<ast::Term>| term.as_ref().map(|term| self.term(term, &key_type, &format!("key({of})"))).transpose();
+                    |term: &Option<ast::Term>| term.as_ref().map(|term| self.term(term, &key_type, &part_name(of, &whole))).transpose();
                 let (from, to) = (end(from)?, end(to)?);
                 Ok((Expression::Slice(Box::new(expression), whole.clone(), from, to), whole.frozen()))
             }
@@ -374,6 +374,11 @@ fn argument_of<'a>(selector: &Selector, operand: &'a Operand<'_>) -> Argument<'a
 
 pub(super) fn cannot_infer(selector: &Selector) -> CqlError {
     CqlError::Invalid(format!("Cannot infer type for term {selector} in selection clause (try using a cast to force a type)"))
+}
+
+/// What messages and markers call a part of a set or map.
+fn part_name(of: &Selector, whole: &DataType) -> String {
+    if matches!(whole, DataType::Set(..)) { format!("value({of})") } else { format!("key({of})") }
 }
 
 /// The types of key and element of a set or map.

@@ -3,7 +3,7 @@
 use super::draft::Restrictions;
 use super::reads::Reads;
 use crate::CqlError;
-use crate::language::ast::{self, OrderDirection, Ordering, Selector};
+use crate::language::ast::{self, OrderDirection, Ordering};
 use crate::plan::columns::find_column;
 use crate::plan::{KeyTerm, SortKey};
 use model::{ColumnKind, Order, Table};
@@ -42,54 +42,6 @@ pub(super) fn has_only_static(table: &Table, reads: &Reads) -> bool {
     let kind = |position: &usize| table.columns[*position].kind;
     selected.iter().any(|position| kind(position) == ColumnKind::Static)
         && selected.iter().all(|position| matches!(kind(position), ColumnKind::PartitionKey | ColumnKind::Static))
-}
-
-/// The sources that make a group.
-pub(super) fn group_by(
-    table: &Table,
-    statement: &ast::Select,
-    reads: &mut Reads,
-    restrictions: &Restrictions,
-) -> Result<Option<Vec<usize>>, CqlError> {
-    if statement.group_by.is_empty() {
-        return Ok(None);
-    }
-    let keys = table.partition_key_len + table.clustering_len;
-    let out_of_order =
-        || CqlError::invalid("Group by currently only support groups of columns following their declared order in the PRIMARY KEY");
-    let mut next = 0;
-    for selector in &statement.group_by {
-        let Selector::Column(name) = selector else {
-            return Err(CqlError::invalid("Functions in GROUP BY are not supported by TarnDB yet"));
-        };
-        let (position, column) = find_column(table, name)?;
-        if position >= keys {
-            return Err(CqlError::Invalid(format!(
-                "Group by is currently only supported on the columns of the PRIMARY KEY, got {}",
-                column.name
-            )));
-        }
-        if position < next {
-            return Err(out_of_order());
-        }
-        if (next..position).any(|skipped| !restrictions.equal[skipped]) {
-            return Err(out_of_order());
-        }
-        next = position + 1;
-    }
-    if next < table.partition_key_len {
-        return Err(CqlError::invalid("Group by is not supported on only a part of the partition key"));
-    }
-    if statement.distinct && next > table.partition_key_len {
-        return Err(CqlError::invalid("Grouping on clustering columns is not allowed for SELECT DISTINCT queries"));
-    }
-    // The partition tells groups apart anyway.
-    let mut sources = Vec::new();
-    for position in table.partition_key_len..next {
-        let source = reads.column(position);
-        sources.push(reads.source(source));
-    }
-    Ok(Some(sources))
 }
 
 /// Whether rows come in the reverse of the stored order, and what they are sorted by when they come from several partitions.

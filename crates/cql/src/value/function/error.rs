@@ -182,6 +182,12 @@ pub enum FunctionError {
         /// How many characters it has.
         characters: usize,
     },
+    /// A hash of a kind that there is not.
+    #[error("Hash algorithm not found: {name}")]
+    HashAlgorithm {
+        /// The beginning of what was given.
+        name: Box<str>,
+    },
     /// A type whose default is too long.
     #[error("The default of the type has more than {limit} bytes, the limit of mask_default")]
     DefaultTooLong {

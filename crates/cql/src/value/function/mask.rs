@@ -5,7 +5,9 @@
 use super::error::FunctionError;
 use super::time;
 use crate::value::build;
+use md5::{Digest, Md5};
 use model::DataType;
+use ring::digest;
 
 /// What a mask shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,12 +18,16 @@ pub(super) enum Mask {
     Default,
     /// The second argument.
     Replace,
+    /// A hash of the value, by the algorithm that the second argument names.
+    Hash,
     /// The first and last characters.
     Inner,
     /// All but the first and last characters.
     Outer,
 }
 
+/// How values are hashed unless the call names an algorithm.
+const HASH: &str = "SHA-256";
 /// What stands for a text.
 const MASKED_TEXT: &[u8] = b"****";
 /// The character that stands for another, unless the call names one.
@@ -45,6 +51,10 @@ impl Mask {
                 Ok(true)
             }
             Self::Replace => Ok(argument(1).map(|value| out.extend_from_slice(value)).is_some()),
+            Self::Hash => match argument(0) {
+                Some(value) => hash(value, argument(1), out).map(|()| true),
+                None => Ok(false),
+            },
             Self::Inner | Self::Outer => {
                 let padding = padding(name, argument(3))?;
                 let Some(value) = argument(0) else { return Ok(false) };
@@ -71,6 +81,25 @@ impl Mask {
             }
         }
     }
+}
+
+/// Appends the hash of a value. Algorithms have the names that Java gives them, in any case of letters.
+fn hash(value: &[u8], algorithm: Option<&[u8]>, out: &mut Vec<u8>) -> Result<(), FunctionError> {
+    let named = algorithm.map_or(Ok(HASH), std::str::from_utf8).map_err(|_| FunctionError::NotAValue)?;
+    let algorithm = match named.to_ascii_uppercase().as_str() {
+        "MD5" => {
+            out.extend_from_slice(&Md5::digest(value));
+            return Ok(());
+        }
+        "SHA" | "SHA1" | "SHA-1" => &digest::SHA1_FOR_LEGACY_USE_ONLY,
+        "SHA-256" => &digest::SHA256,
+        "SHA-384" => &digest::SHA384,
+        "SHA-512" => &digest::SHA512,
+        "SHA-512/256" => &digest::SHA512_256,
+        _ => return Err(FunctionError::HashAlgorithm { name: named.chars().take(64).collect() }),
+    };
+    out.extend_from_slice(digest::digest(algorithm, value).as_ref());
+    Ok(())
 }
 
 /// How many characters; null and negative numbers are none.

@@ -16,6 +16,7 @@ pub(super) fn resolve(name: &str, arguments: &[Argument<'_>]) -> Result<Option<F
         "mask_null" => (Mask::Null, 1..=1, "any"),
         "mask_default" => (Mask::Default, 1..=1, "any"),
         "mask_replace" => (Mask::Replace, 2..=2, "any, any"),
+        "mask_hash" => (Mask::Hash, 1..=2, "any, [text]"),
         "mask_inner" => (Mask::Inner, 3..=4, "[text|varchar|ascii], int, int, [text]"),
         "mask_outer" => (Mask::Outer, 3..=4, "[text|varchar|ascii], int, int, [text]"),
         _ => return Ok(None),
@@ -37,6 +38,14 @@ pub(super) fn resolve(name: &str, arguments: &[Argument<'_>]) -> Result<Option<F
             }
             types.push(own.clone());
         }
+        Mask::Hash => {
+            if let Some(algorithm) = arguments.get(1) {
+                if algorithm.fit(&DataType::Text) == Fit::None {
+                    return Err(requires(name, "text", algorithm));
+                }
+                types.push(DataType::Text);
+            }
+        }
         Mask::Inner | Mask::Outer => {
             if !matches!(own, DataType::Text | DataType::Ascii) {
                 return Err(requires(name, "[text|varchar|ascii]", &arguments[0]));
@@ -51,7 +60,12 @@ pub(super) fn resolve(name: &str, arguments: &[Argument<'_>]) -> Result<Option<F
             }
         }
     }
-    let signature = Signature { keyspace: "system".into(), name: name.into(), arguments: types, result: own };
+    let signature = Signature {
+        keyspace: "system".into(),
+        name: name.into(),
+        arguments: types,
+        result: if mask == Mask::Hash { DataType::Blob } else { own },
+    };
     Ok(Some(FunctionSpec { signature, operation: Operation::Mask(mask), user: None }))
 }
 

@@ -11,7 +11,7 @@ use super::time;
 use super::vector::Similarity;
 use crate::value::aggregate::{Aggregate, AggregateKind};
 use crate::value::script::{Script, ScriptAggregate};
-use crate::value::{json, layout, text, validate, validate::DAY_NANOSECONDS};
+use crate::value::{self, json, layout, text, validate, validate::DAY_NANOSECONDS};
 use model::DataType;
 use std::sync::Arc;
 
@@ -43,6 +43,7 @@ pub(super) enum Operation {
     ToJson,
     FromJson,
     Aggregate(AggregateKind),
+    Token,
     /// What [`FunctionSpec::user`] says.
     User,
 }
@@ -90,6 +91,18 @@ impl FunctionSpec {
             self.operation,
             Operation::Now | Operation::RandomUuid | Operation::CurrentTimestamp | Operation::CurrentDate | Operation::CurrentTime
         )
+    }
+
+    /// Whether it is a masking function: what it gives stands for a value that is not to be seen.
+    #[must_use]
+    pub fn is_mask(&self) -> bool {
+        matches!(self.operation, Operation::Mask(_))
+    }
+
+    /// Whether a larger first argument never gives a smaller result.
+    #[must_use]
+    pub fn is_monotonic(&self) -> bool {
+        matches!(self.operation, Operation::Floor | Operation::ToDate | Operation::ToMilliseconds)
     }
 
     /// The user's function or aggregate, if it is one.
@@ -141,6 +154,13 @@ impl FunctionSpec {
         }
         if let Operation::Mask(mask) = self.operation {
             return mask.apply(&self.signature.name, &self.signature.result, arguments, out);
+        }
+        if self.operation == Operation::Token {
+            let Some(parts) = arguments.iter().copied().collect::<Option<Vec<&[u8]>>>() else { return Ok(false) };
+            let mut key = Vec::new();
+            value::partition_key(parts.into_iter(), &mut key).map_err(|_| FunctionError::NotAValue)?;
+            out.extend_from_slice(&value::token(&key).0.to_be_bytes());
+            return Ok(true);
         }
         let mut values: [&[u8]; ARGUMENTS_MAX] = [&[]; ARGUMENTS_MAX];
         for ((slot, argument), ty) in values.iter_mut().zip(arguments).zip(types) {
@@ -214,13 +234,15 @@ impl FunctionSpec {
                 return json::from_json(result, text, out).map_err(FunctionError::Json);
             }
             // All are taken before.
-            Operation::ToJson | Operation::Mask(_) | Operation::Aggregate(_) | Operation::User => return Err(FunctionError::NotAValue),
+            Operation::ToJson | Operation::Mask(_) | Operation::Aggregate(_) | Operation::Token | Operation::User => {
+                return Err(FunctionError::NotAValue);
+            }
         }
         Ok(true)
     }
 }
 
-/// No function but the masking ones takes more arguments.
+/// No function but the masking ones and `token` takes more arguments.
 const ARGUMENTS_MAX: usize = 3;
 
 /// Whether no bytes are a value like any other of this type.

@@ -17,6 +17,12 @@ pub(super) fn timeuuid(ticks: u64, clock_and_node: u64) -> [u8; 16] {
     ((u128::from(first) << 64) | u128::from(clock_and_node)).to_be_bytes()
 }
 
+/// The timeuuid of a time in tenths of microseconds since 1970. `nonce` tells it from others of the same time.
+pub(crate) fn timeuuid_at(tenths: i64, nonce: u64) -> [u8; 16] {
+    // The variant of RFC 9562, and the multicast bit of a node that is no network card.
+    timeuuid(ticks(0).wrapping_add(tenths as u64), (nonce & !(0b11 << 62)) | (1 << 63) | (1 << 40))
+}
+
 /// The ticks of a millisecond since 1970.
 pub(super) fn ticks(milliseconds: i64) -> u64 {
     milliseconds.wrapping_add(UUID_EPOCH_MILLISECONDS).wrapping_mul(TICKS_PER_MILLISECOND) as u64

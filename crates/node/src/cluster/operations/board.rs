@@ -10,10 +10,16 @@
 use crate::backup::BackupPort;
 use crate::cluster::membership::orders::{Answer, Order};
 use crate::cluster::operations::reports::{ClusterReport, CoreReport, Report};
-use base::TableId;
-use cql::ConnectedClient;
+use crate::hot;
+use crate::limits::RoleUses;
+use crate::slow::SlowLog;
+use crate::traces::Traces;
+use base::{CoreId, TableId};
+use cql::system::HotPartition;
+use cql::{ConnectedClient, SlowRequest};
 use engine::TableSizes;
 use model::Schema;
+use shard::HotPartitions;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -35,6 +41,11 @@ pub struct Board {
     /// Whose roles operators log in as.
     schema: Mutex<Option<Arc<Schema>>>,
     backup: BackupPort,
+    traces: Arc<Traces>,
+    slow: SlowLog,
+    role_uses: Arc<RoleUses>,
+    /// Of each core.
+    hot: Mutex<Vec<(u16, Arc<HotPartitions>)>>,
 }
 
 #[derive(Debug, Default)]
@@ -77,6 +88,41 @@ impl Board {
     pub fn report(&self) -> Report {
         let inner = self.lock();
         Report { clustered: self.clustered, cluster: inner.cluster.clone(), cores: inner.cores.values().cloned().collect() }
+    }
+
+    /// The traces of requests.
+    pub(crate) fn traces(&self) -> &Arc<Traces> {
+        &self.traces
+    }
+
+    /// Requests that took long.
+    pub(crate) fn slow(&self) -> &SlowLog {
+        &self.slow
+    }
+
+    /// Requests that took long: of each core the latest, and of those before them the slowest.
+    #[must_use]
+    pub fn slow_requests(&self) -> Vec<SlowRequest> {
+        self.slow.all()
+    }
+
+    /// For cores, at their start: which partitions operations ask for most.
+    pub(crate) fn add_hot(&self, core: CoreId, hot: &Arc<HotPartitions>) {
+        self.hot.lock().unwrap_or_else(PoisonError::into_inner).push((core.0, Arc::clone(hot)));
+    }
+
+    /// Which partitions operations ask for most, by core; `now_us` is the monotonic time of cores.
+    #[must_use]
+    pub fn hot_partitions(&self, now_us: u64) -> Vec<HotPartition> {
+        let schema = self.schema();
+        let hot = self.hot.lock().unwrap_or_else(PoisonError::into_inner);
+        hot.iter().flat_map(|(core, hot)| hot::told(*core, &hot.report(now_us), &schema)).collect()
+    }
+
+    /// What limited roles use of the node.
+    #[must_use]
+    pub fn role_uses(&self) -> &Arc<RoleUses> {
+        &self.role_uses
     }
 
     /// Where backups and restores are asked for.

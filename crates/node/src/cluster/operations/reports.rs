@@ -104,6 +104,9 @@ pub struct CoreReport {
     /// Log-ins that have failed since the start.
     #[serde(default)]
     pub logins_failed: u64,
+    /// Requests that took longer than `slow_query_threshold_ms` since the start.
+    #[serde(default)]
+    pub slow_requests: u64,
     /// Lines of the audit log that were dropped since the start.
     #[serde(default)]
     pub audit_dropped: u64,

@@ -113,6 +113,7 @@ impl Core {
             is_full: self.shard.engine().has_no_room(),
             damaged_records: stats.damaged_records,
             logins_failed: self.logins.failures(),
+            slow_requests: self.requests.watch.count(),
             audit_dropped: self.audit.as_ref().map_or(0, |audit| audit.dropped()),
             unfinished_batches: self.unfinished_batches(),
             indexes_built: self

@@ -15,7 +15,7 @@
 
 use crate::cluster::membership::roles::{Place, Role, Roles};
 use crate::cluster::membership::view::View;
-use base::{NodeId, SLOT_COUNT, Slot};
+use base::{CoreId, NodeId, SLOT_COUNT, Slot};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write;
 
@@ -92,6 +92,23 @@ impl CatchUp {
             *known = (*known).min(read.committed);
         }
         read
+    }
+
+    /// What a core of `cores` keeps when `former` cores' data is laid out anew for so many: `committed` is what all replicas have of the core's rows then, 0 if that
+    /// is not known. Nobody can say any more what members that are away have, as rows have other sequences now.
+    pub(crate) fn relaid(former: &[Self], core: CoreId, cores: u16, committed: u64) -> Self {
+        let mut relaid = Self { committed, ..Self::default() };
+        for one in former {
+            relaid.timestamp_us = relaid.timestamp_us.max(one.timestamp_us);
+            relaid.absent.extend(one.absent.keys().map(|node| (*node, 0)));
+            // Without knowing what may be here alone, all of a slot would be compared row by row: a full copy costs less.
+            for (keyspace, slots) in one.held.iter().filter(|_| committed > 0) {
+                let own = slots.keys().filter(|slot| Slot(**slot).core(cores) == core);
+                relaid.held.entry(keyspace.clone()).or_default().extend(own.map(|slot| (*slot, 0)));
+            }
+        }
+        relaid.held.retain(|_, slots| !slots.is_empty());
+        relaid
     }
 
     /// The engine has recovered up to here, and gives what is above once more: it may have lost with the power what this blob took to be here.
@@ -354,6 +371,24 @@ mod tests {
         for damaged in ["committed x\n", "held 00 k\n", "absent 1\n", "what 1\n"] {
             assert_eq!(CatchUp::restore(Some(damaged.as_bytes())).restored(), None, "{damaged}");
         }
+    }
+
+    #[test]
+    fn another_number_of_cores_keeps_held_slots_and_forgets_what_others_have() {
+        let mut former =
+            [CatchUp { committed: 77, timestamp_us: 5, ..CatchUp::default() }, CatchUp { timestamp_us: 9, ..CatchUp::default() }];
+        former[0].absent.insert(NodeId(3), 12);
+        former[0].hold("k", Slot(0), 70);
+        former[0].hold("k", Slot(2000), 70);
+        former[1].hold("k", Slot(4000), 7);
+        let relaid = |core, committed| CatchUp::restore(Some(&CatchUp::relaid(&former, CoreId(core), 3, committed).encode(0)));
+        let held = |kept: &CatchUp| [0, 2000, 4000].map(|slot| kept.holds("k", Slot(slot)));
+        let [one, two, three] = [relaid(0, 6), relaid(1, 6), relaid(2, 6)];
+        assert_eq!([held(&one), held(&two), held(&three)], [[true, false, false], [false, true, false], [false, false, true]]);
+        for kept in [&one, &two, &three] {
+            assert_eq!((kept.restored(), kept.timestamp_us(), kept.known_of(NodeId(3))), (Some(6), 9, Some(0)));
+        }
+        assert_eq!(held(&relaid(0, 0)), [false; 3], "nobody knows what may be here alone");
     }
 
     #[test]

@@ -31,6 +31,7 @@ pub(crate) mod learner;
 pub(crate) mod learner_state;
 pub(crate) mod progress;
 pub(crate) mod queue;
+pub(crate) mod relaid;
 pub(crate) mod report;
 pub(crate) mod requests;
 pub(crate) mod state;

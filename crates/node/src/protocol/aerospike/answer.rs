@@ -9,4 +9,6 @@ pub(crate) enum Answer {
     Message(Shape),
     /// The value of a command, which the session puts after its name.
     Info,
+    /// The result of a command about users.
+    Security,
 }

@@ -1,7 +1,7 @@
 //! Serving Aerospike's requests where they are audited.
 
-use super::audited::{TAG, event, failure_of};
-use super::records::{Declared, Records};
+use super::audited::{PROTOCOL, TAG, event, failure_of};
+use super::records::Records;
 use crate::audit::{Category, Event, Failure, Operation, Source};
 use crate::message::Message;
 use aerospike::info::Truncation;
@@ -9,15 +9,12 @@ use aerospike::session::Progress;
 use aerospike::wire;
 use io::Reactor;
 
-/// As lines name it.
-const PROTOCOL: &str = "aerospike";
-
 impl<R: Reactor<Message = Message>> Records<'_, R> {
     /// Serves a request about records, and has the audit log tell of it.
     #[inline(never)]
     pub(super) fn start_audited(&mut self, message: &wire::Message<'_>, body: &[u8], out: &mut Vec<u8>) -> Progress {
         let start = out.len();
-        let progress = self.start(message, body, Declared::No, out);
+        let progress = self.start_checked(message, body, out);
         self.audit(event(message), progress, failure_of(&out[start..]));
         progress
     }
@@ -25,7 +22,7 @@ impl<R: Reactor<Message = Message>> Records<'_, R> {
     /// Deletes a set's records, and has the audit log tell of it.
     pub(super) fn truncate_audited(&mut self, truncation: &Truncation<'_>, value: &mut Vec<u8>) -> Progress {
         let start = value.len();
-        let progress = self.start_truncation(truncation, value);
+        let progress = self.truncate_checked(truncation, value);
         let event = Event {
             category: Category::Ddl,
             kind: "TRUNCATE",
@@ -37,9 +34,10 @@ impl<R: Reactor<Message = Message>> Records<'_, R> {
         progress
     }
 
-    fn audit(&mut self, event: Event, progress: Progress, failure: Option<Failure>) {
-        let Some(address) = self.client else { return };
-        let source = Source { protocol: PROTOCOL, address, role: None, wall_us: self.reactor.now().wall_us };
+    pub(super) fn audit(&mut self, event: Event, progress: Progress, failure: Option<Failure>) {
+        let Some(client) = self.client.as_deref() else { return };
+        let (address, role) = (client.address, client.role.clone());
+        let source = Source { protocol: PROTOCOL, address, role, wall_us: self.reactor.now().wall_us };
         let Some(audit) = &mut self.core.audit else { return };
         match progress {
             Progress::Replied => audit.ended(&source, &[event], failure.as_ref()),

@@ -2,13 +2,20 @@
 
 use crate::audit::{Category, Event, Failure, Operation, RequestTag};
 use aerospike::ResultCode;
-use aerospike::wire::{self, HEADER_BYTES, MESSAGE_HEADER_BYTES, info1, info2};
+use aerospike::security::Command;
+use aerospike::wire::{self, HEADER_BYTES, Kind, MESSAGE_HEADER_BYTES, info1, info2};
 
 /// A connection has one request at a time.
 pub(super) const TAG: RequestTag = RequestTag(0);
 
 /// Where a message has its result code.
 const RESULT_OFFSET: usize = 5;
+
+/// As lines name it.
+pub(super) const PROTOCOL: &str = "aerospike";
+
+/// Where a reply to a command about users has its result.
+const SECURITY_RESULT_OFFSET: usize = HEADER_BYTES + 1;
 
 pub(super) fn event(message: &wire::Message<'_>) -> Event {
     let (flags, fields) = (message.attributes, &message.fields);
@@ -31,9 +38,31 @@ fn writes(message: &wire::Message<'_>) -> bool {
 /// Why a request failed, if its reply says so: a message, or the value of a command. That there is no record is no failure.
 pub(super) fn failure_of(reply: &[u8]) -> Option<Failure> {
     if reply.starts_with(b"ERROR") {
-        return Some(Failure::Other(String::from_utf8_lossy(reply).into_owned()));
+        let why = String::from_utf8_lossy(reply).into_owned();
+        let is_refused = reply.starts_with(b"ERROR:81:") || reply.starts_with(b"ERROR:80:");
+        return Some(if is_refused { Failure::Unauthorized(why) } else { Failure::Other(why) });
+    }
+    if reply.get(1) == Some(&Kind::Security.number()) {
+        let code = ResultCode(*reply.get(SECURITY_RESULT_OFFSET)?);
+        return (code != ResultCode::OK).then(|| failure_of_code(code));
     }
     let is_message = reply.get(HEADER_BYTES) == Some(&(MESSAGE_HEADER_BYTES as u8));
     let code = ResultCode(*reply.get(HEADER_BYTES + RESULT_OFFSET).filter(|_| is_message)?);
-    (![ResultCode::OK, ResultCode::NOT_FOUND].contains(&code)).then(|| Failure::Other(code.to_string()))
+    (![ResultCode::OK, ResultCode::NOT_FOUND].contains(&code)).then(|| failure_of_code(code))
+}
+
+/// What a result code tells the audit log.
+pub(super) fn failure_of_code(code: ResultCode) -> Failure {
+    match code {
+        ResultCode::NOT_AUTHENTICATED | ResultCode::ROLE_VIOLATION | ResultCode::INVALID_CREDENTIAL => {
+            Failure::Unauthorized(code.to_string())
+        }
+        _ => Failure::Other(code.to_string()),
+    }
+}
+
+/// A command about users. Its passwords are not told.
+pub(super) fn event_of_command(command: &Command) -> Event {
+    let object = command.subject().map(Into::into);
+    Event { category: Category::Dcl, kind: command.name(), keyspace: None, object, operation: Operation::None }
 }

@@ -24,11 +24,10 @@ pub(super) fn failure(error: &ShardError) -> ResultCode {
 pub(super) fn schema_failure(failure: &SchemaFailure) -> ResultCode {
     match failure {
         SchemaFailure::RecordSet(error) => exec::declaration_failure(error),
+        SchemaFailure::Rejected { code, .. } => u8::try_from(*code).map_or(ResultCode::SERVER_ERROR, ResultCode),
         SchemaFailure::Undecided => ResultCode::TIMEOUT,
-        SchemaFailure::Statement(_)
-        | SchemaFailure::Rejected { .. }
-        | SchemaFailure::NotStored(_)
-        | SchemaFailure::TruncationNotStored(_)
-        | SchemaFailure::Refused(_) => ResultCode::SERVER_ERROR,
+        SchemaFailure::Statement(_) | SchemaFailure::NotStored(_) | SchemaFailure::TruncationNotStored(_) | SchemaFailure::Refused(_) => {
+            ResultCode::SERVER_ERROR
+        }
     }
 }

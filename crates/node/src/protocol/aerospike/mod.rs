@@ -1,37 +1,42 @@
-//! Aerospike on a core: records, what a node shows of itself, and failures as result codes.
+//! Aerospike on a core: records, what a node shows of itself, users and what they may do, and failures as result codes.
+//!
+//! `client` is a connection with its client, whom `security` logs in; `connection` is what the node asks of it; `rights` says what that may do, `role_changes` changes users and roles.
 
 mod answer;
 mod audit;
 mod audited;
+mod client;
+mod connection;
 mod declarations;
 mod failures;
 mod records;
+mod rights;
+mod role_changes;
+mod security;
 mod travel;
 mod view;
 
 pub(crate) use self::answer::Answer;
+pub(crate) use self::client::Connected;
 
 use self::failures::{failure, schema_failure};
-use self::records::Records;
-use super::{ClientProtocol, ClientSession, ReplyForm, RequestCoordinator, Server, Verdict};
-use crate::audit::{Failure, RequestTag};
+use super::{ClientProtocol, ReplyForm, RequestCoordinator};
 use crate::cluster::Asker;
 use crate::core::Core;
 use crate::message::Message;
 use crate::schema_changes::SchemaOutcome;
 use aerospike::ResultCode;
 use aerospike::exec::RecordCoordinator;
-use aerospike::session::{self, Session};
+use aerospike::security::write_result;
 use io::{ConnectionId, Reactor};
 use model::operation::{Coordinator, Step};
 use shard::ShardError;
-use std::net::SocketAddr;
 
 /// Aerospike's protocol.
 pub(crate) struct Aerospike;
 
 impl ClientProtocol for Aerospike {
-    type Session = Session;
+    type Session = Connected;
     type Reply = Answer;
     type Coordinator = Box<dyn RecordCoordinator>;
 
@@ -53,70 +58,19 @@ impl ClientProtocol for Aerospike {
     }
 }
 
-impl ClientSession for Session {
-    type Workspace = ();
-
-    fn open(peer: SocketAddr, message_bytes_max: u32) -> Self {
-        Self::new(peer, message_bytes_max)
-    }
-
-    #[inline]
-    fn receive<R: Reactor<Message = Message>>(
-        &mut self,
-        bytes: &[u8],
-        out: &mut Vec<u8>,
-        out_bytes_max: usize,
-        (): &mut (),
-        (core, reactor, connection): Server<'_, R>,
-    ) -> Verdict {
-        let mut server = Records { core, reactor, connection, asker: None, client: Some(self.address()) };
-        match self.receive(bytes, out, out_bytes_max, &mut server) {
-            session::Verdict::Continue => Verdict::Continue,
-            session::Verdict::Pause => Verdict::Pause,
-            session::Verdict::Close => Verdict::Close,
-        }
-    }
-
-    fn buffered_bytes(&self) -> usize {
-        self.buffered_bytes()
-    }
-
-    fn in_flight(&self) -> u32 {
-        self.in_flight()
-    }
-
-    fn outstanding_bytes(&self) -> usize {
-        self.outstanding_bytes()
-    }
-
-    fn takes_requests(&self, unsent_bytes: usize, unsent_bytes_max: usize) -> bool {
-        self.takes_requests(unsent_bytes, unsent_bytes_max)
-    }
-
-    fn append_late_reply(&mut self, reply: &[u8], out: &mut Vec<u8>, (): &mut ()) {
-        self.append_late_reply(reply, out);
-    }
-
-    fn append_piece(&mut self, piece: &[u8], out: &mut Vec<u8>, (): &mut ()) {
-        out.extend_from_slice(piece);
-    }
-
-    fn audited_reply(&self, reply: &[u8]) -> Option<(RequestTag, Option<Failure>)> {
-        Some((audited::TAG, audited::failure_of(reply)))
-    }
-}
-
 impl ReplyForm for Answer {
     fn write_failure(self, error: &ShardError, out: &mut Vec<u8>) {
         match self {
             Self::Message(shape) => shape.write(out, failure(error)),
             Self::Info => write_value(out, Err(error.to_string())),
+            Self::Security => write_result(out, failure(error)),
         }
     }
 
     fn write_schema_outcome(self, outcome: &SchemaOutcome, out: &mut Vec<u8>) {
         match self {
             Self::Message(shape) => shape.write(out, outcome.as_ref().err().map_or(ResultCode::OK, schema_failure)),
+            Self::Security => write_result(out, outcome.as_ref().err().map_or(ResultCode::OK, schema_failure)),
             Self::Info => write_value(out, outcome.as_ref().map(|_| ()).map_err(ToString::to_string)),
         }
     }

@@ -6,6 +6,7 @@
 //! In a cluster a request about a record goes to the primary of its slot, as parts of batches and scans do.
 
 use super::answer::Answer;
+use super::client::Client;
 use super::declarations::Declaration;
 use super::failures::{failure, schema_failure};
 use super::travel;
@@ -17,16 +18,16 @@ use crate::protocol::{AnyCoordinator, Reply};
 use crate::request_figures::{Class, RequestKind};
 use crate::requests::{REQUEST_BYTES, Request, Work as Waiting};
 use crate::schema_changes::{SchemaAction, SchemaOutcome, SchemaRequest};
+use crate::slow::{Subject, Waited};
 use aerospike::ResultCode;
 use aerospike::exec::{self, Options, Shape, Work};
 use aerospike::info::{NodeView, Truncation};
 use aerospike::session::{Progress, Server};
-use aerospike::wire;
+use aerospike::wire::{self, info2};
 use base::{CoreId, Slot, TableId};
 use cql::wire::Consistency;
 use io::{ConnectionId, Reactor};
 use shard::{Access, Outcome, Refusal, ShardError};
-use std::net::SocketAddr;
 
 /// The size that a record may have.
 const RECORD_BYTES_MAX: u32 = 1 << 20;
@@ -41,8 +42,8 @@ pub(crate) struct Records<'a, R> {
     pub(crate) connection: ConnectionId,
     /// Who has sent the request on, if it is not the connection's own.
     pub(crate) asker: Option<Asker>,
-    /// Where the connection's client is.
-    pub(crate) client: Option<SocketAddr>,
+    /// The connection's client, unless the request comes from elsewhere, or is started again: either was checked before.
+    pub(super) client: Option<&'a mut Client>,
 }
 
 /// Whether sets and bins that a request needs have been declared for it.
@@ -53,13 +54,21 @@ pub(super) enum Declared {
 }
 
 impl<R: Reactor<Message = Message>> Server for Records<'_, R> {
+    fn is_let_in(&self) -> bool {
+        !self.core.config.requires_login || self.client.as_deref().is_some_and(|client| client.role.is_some())
+    }
+
+    fn security(&mut self, body: &[u8], out: &mut Vec<u8>) -> Progress {
+        self.serve_security(body, out)
+    }
+
     fn view(&self) -> NodeView<'_> {
         self.core.aerospike_view(self.reactor.now())
     }
 
     fn truncate(&mut self, truncation: &Truncation<'_>, value: &mut Vec<u8>) -> Progress {
         match self.core.audit {
-            None => self.start_truncation(truncation, value),
+            None => self.truncate_checked(truncation, value),
             Some(_) => self.truncate_audited(truncation, value),
         }
     }
@@ -67,7 +76,7 @@ impl<R: Reactor<Message = Message>> Server for Records<'_, R> {
     #[inline]
     fn message(&mut self, message: &wire::Message<'_>, body: &[u8], out: &mut Vec<u8>) -> Progress {
         let progress = match self.core.audit {
-            None => self.start(message, body, Declared::No, out),
+            None => self.start_checked(message, body, out),
             Some(_) => self.start_audited(message, body, out),
         };
         if progress == Progress::Replied {
@@ -78,7 +87,38 @@ impl<R: Reactor<Message = Message>> Server for Records<'_, R> {
 }
 
 impl<R: Reactor<Message = Message>> Records<'_, R> {
-    pub(super) fn start_truncation(&mut self, truncation: &Truncation<'_>, value: &mut Vec<u8>) -> Progress {
+    /// Starts a request of the connection's client, if that may make it.
+    #[inline]
+    pub(super) fn start_checked(&mut self, message: &wire::Message<'_>, body: &[u8], out: &mut Vec<u8>) -> Progress {
+        let admitted = self.check(message).and_then(|()| self.admit(message));
+        match admitted {
+            Ok(()) => self.start(message, body, Declared::No, out),
+            Err(code) => {
+                self.core.requests.meter.start(Class::AEROSPIKE);
+                Shape::of(message).write(out, code);
+                Progress::Replied
+            }
+        }
+    }
+
+    /// Counts a request of a client whose role has limits.
+    #[inline]
+    fn admit(&mut self, message: &wire::Message<'_>) -> Result<(), ResultCode> {
+        let is_write = message.attributes.info2 & (info2::WRITE | info2::DELETE) != 0;
+        self.core.admit(RequestKind::of(is_write)).map_err(|_| ResultCode::QUOTA_EXCEEDED)
+    }
+
+    pub(super) fn truncate_checked(&mut self, truncation: &Truncation<'_>, value: &mut Vec<u8>) -> Progress {
+        match self.check_truncation(truncation) {
+            Ok(()) => self.start_truncation(truncation, value),
+            Err(code) => {
+                value.extend_from_slice(format!("ERROR:{}:role violation", code.0).as_bytes());
+                Progress::Replied
+            }
+        }
+    }
+
+    fn start_truncation(&mut self, truncation: &Truncation<'_>, value: &mut Vec<u8>) -> Progress {
         let tables = match self.tables(truncation) {
             Ok(tables) => tables,
             Err(refusal) => {
@@ -165,6 +205,7 @@ impl<R: Reactor<Message = Message>> Records<'_, R> {
                         outcome => {
                             let is_parked = !matches!(outcome, Outcome::Unsynced(_));
                             let request = Request { route: (is_parked && is_routed).then(route), ..waits() };
+                            core.requests.watch.will_wait(Waited::of(&outcome), || Subject::Table(table));
                             let part = PartId { request: core.requests.insert(request), part: PartId::WHOLE };
                             let ticket = Ticket { origin: core.core, part }.into();
                             match outcome {
@@ -177,6 +218,7 @@ impl<R: Reactor<Message = Message>> Records<'_, R> {
                 }
                 let (request, operation) = (Request { route: is_routed.then(route), ..waits() }, record.to_operation());
                 check_waiting(core)?;
+                core.requests.watch.will_wait(Waited::Owner, || Subject::Table(table));
                 let part = PartId { request: core.requests.insert(request), part: PartId::WHOLE };
                 // What is refused here is routed then, and answered when this connection's bytes have been served.
                 self.reactor.send(owner, Message::Run { part, access, operation });
@@ -190,6 +232,7 @@ impl<R: Reactor<Message = Message>> Records<'_, R> {
                     let body = if message.fields.batch.is_some() { &[] } else { body };
                     Route { is_write: coordinator.writes(), ..route(body, message) }
                 });
+                core.requests.watch.will_wait(Waited::Parts, || Subject::Unknown);
                 let coordinator = AnyCoordinator::Aerospike(coordinator);
                 Ok(
                     match core.coordinate(

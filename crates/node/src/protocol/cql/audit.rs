@@ -47,7 +47,9 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         outcome: &Result<Option<Arc<str>>, LoginRefusal>,
     ) {
         let role = match (outcome, certificate) {
-            (Ok(Some(role)), _) | (Err(LoginRefusal::MayNotLogIn { role }), _) => Some(Arc::clone(role)),
+            (Ok(Some(role)), _) | (Err(LoginRefusal::MayNotLogIn { role } | LoginRefusal::NotWhitelisted { role, .. }), _) => {
+                Some(Arc::clone(role))
+            }
             (_, Certificate::Of(identity)) => Some(Arc::clone(identity)),
             _ => None,
         };

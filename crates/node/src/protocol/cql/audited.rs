@@ -174,6 +174,13 @@ fn classify_definition(statement: &Statement) -> (Category, &'static str, Object
     (Category::Ddl, kind, object)
 }
 
+/// A text as a trace may tell it: without what may be a password.
+pub(crate) fn without_passwords(text: &str) -> String {
+    const WORD: &[u8] = b"passwor";
+    let tells = text.as_bytes().windows(WORD.len()).any(|word| word.eq_ignore_ascii_case(WORD));
+    if tells { mask(text) } else { text.to_owned() }
+}
+
 /// The words up to `password` where there is one, and before that without what is quoted.
 fn mask(text: &str) -> String {
     const WORD: &str = "password";

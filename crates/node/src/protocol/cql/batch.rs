@@ -1,5 +1,6 @@
 //! BATCH: the plans and values of its statements.
 
+use super::failures::over_limit;
 use super::prepared::weight;
 use super::replicas::{asked, type_of_batch};
 use super::reply_header::ReplyHeader;
@@ -9,6 +10,7 @@ use crate::message::Message;
 use crate::protocol::AnyCoordinator;
 use crate::request_figures::RequestKind;
 use crate::requests::REQUEST_BYTES;
+use crate::slow::{Subject, Waited};
 use cql::exec::{BatchStatement, Bindings, Options, start_many};
 use cql::plan::{BatchKind, Prepared, Statement};
 use cql::session::Client;
@@ -30,15 +32,17 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         out: &mut Vec<u8>,
     ) -> Result<Progress, CqlError> {
         self.core.requests.meter.set_kind(RequestKind::Write);
-        let (plans, bytes) = self.batch_plans(client, batch)?;
+        self.core.admit(RequestKind::Write).map_err(|over| over_limit(&over))?;
+        let (mut plans, bytes) = self.batch_plans(client, batch)?;
         plans.iter().try_for_each(|(prepared, _)| self.check_rights(client, prepared))?;
+        plans.iter_mut().for_each(|(prepared, _)| *prepared = self.seen_by(client, Arc::clone(prepared)));
         let statements = batch_statements(&plans)?;
         let kind = kind_of(batch);
         let context = self.core.context(self.reactor);
         let options = self.batch_options(header, batch, &context);
         self.check_waiting()?;
         let mut coordinator = start_many(statements, None, kind, options, &context)?;
-        coordinator.limit(&self.core.config.batch_limits)?;
+        coordinator.limit(&self.core.config.live.batch_limits())?;
         let mut named: Vec<&Arc<Prepared>> = plans.iter().map(|(prepared, _)| prepared).collect();
         named.sort_unstable_by_key(|prepared| prepared.id);
         named.dedup_by_key(|prepared| prepared.id);
@@ -47,6 +51,9 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         let pack = || travel::pack(header, client.keyspace.as_deref(), &request, &named);
         let log_bytes = self.log(&mut coordinator, route.as_ref(), pack, &context)?;
         let header = header.asking(self.asked_by_batch(&plans, kind, batch.consistency));
+        if let Some((first, _)) = plans.first() {
+            self.core.requests.watch.will_wait(Waited::Parts, || Subject::Batch(Arc::clone(first), plans.len()));
+        }
         Ok(self.coordinate(header, AnyCoordinator::Cql(coordinator), route, bytes + log_bytes, out))
     }
 

@@ -1,5 +1,6 @@
 //! Failures of the node in CQL's terms.
 
+use crate::limits::OverLimit;
 use crate::logins::{LoginRefusal, LoginTag};
 use cql::wire::{Consistency, StreamId};
 use cql::{Asked, CqlError};
@@ -26,6 +27,12 @@ pub(super) fn failure(error: &ShardError, asked: Asked) -> CqlError {
     }
 }
 
+/// A request that is one too many of its role, in CQL's terms.
+#[cold]
+pub(super) fn over_limit(over: &OverLimit) -> CqlError {
+    CqlError::Overloaded(over.to_string())
+}
+
 /// The request of this stream logs in.
 pub(super) fn login_tag(stream: StreamId) -> LoginTag {
     LoginTag(u64::from(stream.0 as u16))
@@ -34,7 +41,9 @@ pub(super) fn login_tag(stream: StreamId) -> LoginTag {
 /// Why a client is not logged in, in CQL's terms.
 pub(super) fn login_failure(refusal: &LoginRefusal) -> CqlError {
     match refusal {
-        LoginRefusal::TooManyFailures(_) | LoginRefusal::Overloaded => CqlError::Overloaded(refusal.to_string()),
+        LoginRefusal::TooManyFailures(_) | LoginRefusal::Overloaded | LoginRefusal::OverLimit(_) => {
+            CqlError::Overloaded(refusal.to_string())
+        }
         _ => CqlError::BadCredentials(refusal.to_string()),
     }
 }

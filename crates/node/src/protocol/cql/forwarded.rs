@@ -32,6 +32,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         let header = ReplyHeader::new(travelled.header.version, travelled.header.stream);
         self.prepare_texts(travelled)?;
         let mut client = Client::elsewhere(header.version, travelled.keyspace.map(str::to_owned));
+        client.is_masked = travelled.is_masked;
         let Some(part) = part else {
             let progress = match &travelled.request {
                 wire::Request::Execute(execute) => self.execute(&mut client, header, execute, out),
@@ -108,11 +109,11 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
             wire::Request::Execute(execute) => {
                 let known = self.core.protocols.cql.statements.get(execute.id, &self.core.schema).cloned();
                 let id = <[u8; 16]>::try_from(execute.id).unwrap_or_default();
-                Ok((known.ok_or(CqlError::Unprepared(id))?, &execute.parameters))
+                Ok((self.seen_by(client, known.ok_or(CqlError::Unprepared(id))?), &execute.parameters))
             }
             wire::Request::Query(query) => {
                 let keyspace = query.parameters.common.keyspace.or(client.keyspace.as_deref());
-                Ok((Arc::new(self.plan(keyspace, query.text)?), &query.parameters))
+                Ok((self.seen_by(client, Arc::new(self.plan(keyspace, query.text)?)), &query.parameters))
             }
             _ => Err(CqlError::Protocol("only statements travel".to_owned())),
         }
@@ -132,7 +133,8 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         }
         let context = self.core.context(self.reactor);
         if let wire::Request::Batch(batch) = &travelled.request {
-            let (plans, _) = self.batch_plans(client, batch)?;
+            let (mut plans, _) = self.batch_plans(client, batch)?;
+            plans.iter_mut().for_each(|(prepared, _)| *prepared = self.seen_by(client, Arc::clone(prepared)));
             let options = self.batch_options(header, batch, &context);
             return part_of_batch(&batch_statements(&plans)?, options, part, travelled.bytes, &context);
         }

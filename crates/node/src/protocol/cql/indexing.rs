@@ -11,6 +11,7 @@ use crate::message::{Message, PartId};
 use crate::protocol::Reply;
 use crate::requests::{REQUEST_BYTES, Request};
 use base::TableId;
+use cql::cdc;
 use cql::exec::ViewEntries;
 use cql::index::{self, Backfill, Backfilled};
 use cql::plan::view_plans;
@@ -19,7 +20,7 @@ use engine::Sequence;
 use io::Reactor;
 use model::operation::batch_log;
 use model::{Index, Schema, Table};
-use shard::{Access, Observation, ShardError};
+use shard::{Access, DerivedTruncation, Observation, ShardError};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -34,14 +35,23 @@ pub(crate) fn observations(schema: &Schema, table: &Arc<Table>) -> Vec<Observati
         table: table.id,
         observer: Arc::new(entries),
         derived: vec![index.id],
+        truncation: DerivedTruncation::WithTable,
     };
     let indexes = index::observers(table).map(observe);
     let views = (!table.views.is_empty()).then(|| Observation {
         table: table.id,
         observer: Arc::new(ViewEntries::new(table, &view_plans(schema, table))),
         derived: vec![batch_log(table.id)],
+        truncation: DerivedTruncation::WithTable,
     });
-    indexes.chain(views).collect()
+    let log = schema.keyspaces.get(&table.keyspace).and_then(|keyspace| cdc::log_of(keyspace, table));
+    let log = log.and_then(|log| Some((log, cdc::Recorder::new(table, log)?))).map(|(log, recorder)| Observation {
+        table: table.id,
+        observer: Arc::new(recorder),
+        derived: vec![log.id],
+        truncation: DerivedTruncation::Stays,
+    });
+    indexes.chain(views).chain(log).collect()
 }
 
 impl Core {

@@ -2,7 +2,7 @@
 //!
 //! The way of a statement: [`Cql`]'s session decodes a frame → `statements` plans it and has it run where its partition is → the reply, at once or
 //! as a [`ReplyHeader`] on a request that waits. `replicas` says whose rows a statement may read, `routes` how it travels, `forwarded` runs those of other cores and members,
-//! `audit` and `audited` say what the audit log tells of them, `rights` says what its client's role may do, `batch_log` finishes logged batches whose coordinator has died, `indexing` gives rows the entries that indexes lack,
+//! `audit` and `audited` say what the audit log tells of them, `rights` and `permitted` say what its client's role may do and see, `traced` notes what happens to it if that was asked for, `batch_log` finishes logged batches whose coordinator has died, `indexing` gives rows the entries that indexes lack,
 //! `view_delivering` delivers what the coordinators of writes have not given to views, `view_building` gives new views the rows that are there.
 
 mod audit;
@@ -13,6 +13,7 @@ mod batch_logs;
 mod failures;
 mod forwarded;
 mod indexing;
+mod permitted;
 mod prepared;
 mod replicas;
 mod reply_header;
@@ -22,6 +23,7 @@ mod schema;
 mod slot_builds;
 mod state;
 mod statements;
+mod traced;
 mod travel;
 mod view;
 mod view_building;
@@ -30,13 +32,14 @@ mod view_updates;
 
 pub use prepared::SharedStatements;
 
+pub(crate) use self::audited::without_passwords;
 pub(crate) use self::indexing::observations;
 pub(crate) use self::reply_header::ReplyHeader;
 pub(crate) use self::state::CoreState;
 
 use self::failures::{failure, login_failure};
 use self::statements::Statements;
-use super::{ClientProtocol, ClientSession, ReplyForm, RequestCoordinator, Server, Verdict};
+use super::{ClientProtocol, ClientSession, ReplyForm, RequestCoordinator, Server, Verdict, presented};
 use crate::audit::{Failure, RequestTag};
 use crate::cluster::Asker;
 use crate::core::Core;
@@ -173,11 +176,7 @@ impl ClientSession for Session {
     fn set_encrypted(&mut self, certificate: ClientCertificate) {
         let client = self.client_mut();
         client.is_encrypted = true;
-        client.certificate = match certificate {
-            ClientCertificate::None => Certificate::None,
-            ClientCertificate::WithoutIdentity => Certificate::WithoutIdentity,
-            ClientCertificate::Of(identity) => Certificate::Of(identity.into()),
-        };
+        client.certificate = presented(certificate);
     }
 
     fn finish_login(&mut self, tag: LoginTag, outcome: Result<Arc<str>, LoginRefusal>, reply: &mut Vec<u8>) {

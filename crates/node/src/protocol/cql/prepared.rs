@@ -145,7 +145,8 @@ fn is_current(prepared: &Prepared, schema: &Schema) -> bool {
     if prepared.schema_version == schema.version {
         return true;
     }
-    let are_current = prepared.called.iter().all(|called| called.is_of(schema));
+    let masked = prepared.masking.iter().filter_map(|masking| masking.masked.as_ref());
+    let are_current = prepared.called.iter().chain(masked.flat_map(|masked| &masked.called)).all(|called| called.is_of(schema));
     are_current
         && prepared.tables().all(|table| match schema.table(&table.keyspace, &table.name) {
             Some(current) => Arc::ptr_eq(current, table),

@@ -2,7 +2,7 @@
 
 use cql::CqlError;
 use cql::permissions::Rights;
-use cql::plan::Prepared;
+use cql::plan::{Masking, Prepared};
 use cql::session::Client;
 use model::Schema;
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// The rights of roles that have clients on a core, in the current version of the schema.
 #[derive(Default)]
-pub(super) struct RightsOfRoles {
+pub(crate) struct RightsOfRoles {
     roles: HashMap<Arc<str>, Arc<Rights>>,
 }
 
@@ -18,6 +18,11 @@ impl RightsOfRoles {
     /// They have to be worked out again.
     pub(super) fn schema_changed(&mut self) {
         self.roles.clear();
+    }
+
+    /// Those of a role.
+    pub(crate) fn of(&mut self, schema: &Schema, role: &Arc<str>) -> Arc<Rights> {
+        Arc::clone(self.roles.entry(Arc::clone(role)).or_insert_with(|| Arc::new(Rights::of(schema, role))))
     }
 
     /// Refuses a statement that the client's role may not run.
@@ -31,11 +36,28 @@ impl RightsOfRoles {
         }
         match &client.rights {
             Some(rights) if rights.are_of(schema) => rights.check_statement(prepared),
-            _ => {
-                let rights = self.roles.entry(Arc::clone(role)).or_insert_with(|| Arc::new(Rights::of(schema, role)));
-                client.rights = Some(Arc::clone(rights));
-                rights.check_statement(prepared)
-            }
+            _ => client.rights.insert(self.of(schema, role)).check_statement(prepared),
         }
+    }
+}
+
+/// The statement that a client whose rights have been checked runs: with masks in place of values, if it may not see them.
+///
+/// A request that another member has sent on says which one: rights are known where the client is.
+#[inline]
+pub(super) fn seen<'p>(is_checked: bool, client: &Client, prepared: &'p Arc<Prepared>) -> &'p Arc<Prepared> {
+    match prepared.masking.as_deref() {
+        Some(Masking { masked: Some(masked), .. }) if sees_masks(is_checked, client, prepared) => masked,
+        _ => prepared,
+    }
+}
+
+#[cold]
+fn sees_masks(is_checked: bool, client: &Client, prepared: &Prepared) -> bool {
+    match (&client.role, &client.rights) {
+        (None, _) => client.is_masked,
+        (Some(_), _) if !is_checked => false,
+        (Some(_), Some(rights)) => !rights.unmask(prepared),
+        (Some(_), None) => true,
     }
 }

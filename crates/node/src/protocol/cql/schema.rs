@@ -4,6 +4,7 @@ use crate::schema_changes::{ResolvedChange, SchemaAction, SchemaChange, SchemaEn
 use cql::CqlError;
 use cql::ddl;
 use cql::language::ast::Statement;
+use cql::roles;
 use model::Schema;
 use std::sync::Arc;
 
@@ -34,7 +35,13 @@ impl SchemaChange for SchemaStatement {
         };
         let outcome = ddl::apply(schema, self.keyspace.as_deref(), &self.statement, &terms).map_err(CqlError::from)?;
         let warnings = outcome.warnings;
-        let Some(ddl::Change { schema, event, dropped }) = outcome.change else { return Ok(ResolvedChange { update: None, warnings }) };
+        let Some(ddl::Change { schema, event, further, dropped }) = outcome.change else {
+            return Ok(ResolvedChange { update: None, warnings });
+        };
+        let schema = match schema.has_digest_logins() && !environment.knows_digest_logins {
+            true => Arc::new(roles::without_digest_logins(&schema)),
+            false => schema,
+        };
         if !schema.roles.is_empty() && !environment.knows_roles {
             let message = "Roles can be made once every member of the cluster runs a program that knows them";
             return Err(CqlError::invalid(message).into());
@@ -52,6 +59,10 @@ impl SchemaChange for SchemaStatement {
             let message = "Materialized views can be made once every member of the cluster runs a program that knows them";
             return Err(CqlError::invalid(message).into());
         }
+        if schema.has_cdc_logs() && !environment.knows_cdc {
+            let message = "CDC can be enabled once every member of the cluster runs a program that knows it";
+            return Err(CqlError::invalid(message).into());
+        }
         if schema.has_functions() && !environment.knows_functions {
             let message = "Functions can be made once every member of the cluster runs a program that knows them";
             return Err(CqlError::invalid(message).into());
@@ -60,7 +71,15 @@ impl SchemaChange for SchemaStatement {
             let message = "Identities can be added once every member of the cluster runs a program that knows them";
             return Err(CqlError::invalid(message).into());
         }
-        let update = SchemaUpdate { schema, dropped, truncated: Vec::new(), events: event.into_iter().collect() };
+        if schema.has_masks() && !environment.knows_masks {
+            let message = "Columns can be masked once every member of the cluster runs a program that knows masks";
+            return Err(CqlError::invalid(message).into());
+        }
+        if schema.has_role_limits() && !environment.knows_role_limits {
+            let message = "Roles can have limits once every member of the cluster runs a program that knows them";
+            return Err(CqlError::invalid(message).into());
+        }
+        let update = SchemaUpdate { schema, dropped, truncated: Vec::new(), events: event.into_iter().chain(further).collect() };
         Ok(ResolvedChange { update: Some(update), warnings })
     }
 }

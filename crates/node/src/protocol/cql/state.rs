@@ -7,12 +7,14 @@ use super::slot_builds::SlotBuilds;
 use super::view_updates::ViewUpdates;
 use crate::cluster::Ring;
 use crate::request_id::RequestId;
+use cql::plan::Prepared;
+use model::Schema;
 use std::sync::Arc;
 
 /// What a core keeps for CQL.
 pub(crate) struct CoreState {
     pub(super) statements: CoreStatements,
-    pub(super) rights: RightsOfRoles,
+    pub(crate) rights: RightsOfRoles,
     pub(crate) batches: BatchLogs,
     /// Of indexes.
     pub(crate) backfills: SlotBuilds,
@@ -36,5 +38,10 @@ impl CoreState {
             view_build: None,
             ring: Ring::default(),
         }
+    }
+
+    /// The prepared statement of this id, if it is still there.
+    pub(crate) fn prepared(&mut self, id: &[u8; 16], schema: &Schema) -> Option<&Arc<Prepared>> {
+        self.statements.get(id, schema)
     }
 }

@@ -1,9 +1,10 @@
 //! QUERY, PREPARE, EXECUTE and BATCH: from a decoded request to work on shards.
 
-use super::failures::{failure, login_failure, login_tag};
+use super::failures::{failure, login_failure, login_tag, over_limit};
 use super::prepared::weight;
 use super::replicas::{access, asked, is_write};
 use super::reply_header::ReplyHeader;
+use super::rights;
 use super::schema::SchemaStatement;
 use super::travel;
 use crate::cluster::{Asker, Route};
@@ -15,12 +16,15 @@ use crate::protocol::{AnyCoordinator, Reply};
 use crate::request_figures::{Class, RequestKind};
 use crate::requests::{REQUEST_BYTES, Request};
 use crate::schema_changes::{SchemaAction, SchemaRequest};
+use crate::slow::{Subject, Waited};
+use crate::tracing::waiting_for;
 use base::CoreId;
 use cql::exec::{BatchCoordinator, Bindings, Execution, Options, Work, start};
 use cql::language::has_more_tokens;
 use cql::listings::{self, Listing};
 use cql::plan::{self, Prepared, Statement};
 use cql::reply::ResultColumn;
+use cql::roles::Proof;
 use cql::session::{Client, Credentials, Server};
 use cql::wire::{self, Opcode, QueryParameters, ResultColumns, StreamId};
 use cql::{ConnectedClient, CqlError, reply, roles, system};
@@ -69,7 +73,7 @@ impl<R: Reactor<Message = Message>> Server for Statements<'_, R> {
     }
 
     fn certified(&mut self, client: &Client) -> Result<Option<Arc<str>>, CqlError> {
-        let outcome = self.core.certified(&client.certificate);
+        let outcome = self.core.certified(&client.certificate, client.address.ip());
         self.note_certified(client.address, &client.certificate, &outcome);
         outcome.map_err(|refusal| login_failure(&refusal))
     }
@@ -80,7 +84,7 @@ impl<R: Reactor<Message = Message>> Server for Statements<'_, R> {
 
     fn authenticate(&mut self, stream: StreamId, address: SocketAddr, credentials: Credentials<'_>) -> Result<(), CqlError> {
         let client = ((self.connection, login_tag(stream)), address.ip());
-        let credentials = logins::Credentials { role: credentials.role, password: credentials.password };
+        let credentials = logins::Credentials { role: credentials.role, password: credentials.password, proof: Proof::Password };
         let outcome = self.core.check_credentials(self.reactor, client, credentials).map_err(|refusal| login_failure(&refusal));
         if let (Err(error), Some(_)) = (&outcome, &self.core.audit) {
             self.audit_refused_login(address, credentials.role, error);
@@ -104,6 +108,10 @@ impl<R: Reactor<Message = Message>> Server for Statements<'_, R> {
                 ReplyHeader::new(client.version, stream).write_error(&error, out);
             }
         }
+    }
+
+    fn traced_statement(&mut self, client: &mut Client, stream: StreamId, request: wire::Request<'_>, out: &mut Vec<u8>) {
+        self.serve_traced(client, stream, request, out);
     }
 }
 
@@ -164,7 +172,12 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         core.requests.meter.set_kind(kind_of(&prepared.statement));
         if client.role.is_some() {
             core.protocols.cql.rights.check(core.config.checks_permissions, &core.schema, client, prepared)?;
+            if core.limits.is_limited() && !is_virtual(prepared) {
+                let now_us = core.requests.meter.now_us();
+                core.limits.admit(kind_of(&prepared.statement), core.cores, now_us).map_err(|over| over_limit(&over))?;
+            }
         }
+        let prepared = rights::seen(core.config.checks_permissions, client, prepared);
         let bindings = Bindings::new(&prepared.markers, &execute.parameters.values)?;
         let execution = Execution { prepared, bindings, options, paging_state: execute.parameters.paging_state };
         let mut parked = None;
@@ -176,16 +189,23 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
             let start = out.len();
             let access = access(core.cluster.as_deref(), prepared, token, options.consistency)?;
             match core.shard.run_with(&context, access, &execution, out) {
-                Outcome::Done => return Ok(Progress::Replied),
+                Outcome::Done => {
+                    core.requests.watch.answered_at_once(self.connection, &prepared.id);
+                    return Ok(Progress::Replied);
+                }
                 // Another member may.
                 Outcome::Failed(ShardError::NotPrimary) => {}
                 Outcome::Failed(error) => {
                     return Err(failure(&error, asked(core.cluster.as_deref(), &prepared.statement, options.consistency)));
                 }
                 waits => {
+                    if let Some(traced) = &core.requests.traced {
+                        traced.note(self.reactor.clock_us(), format!("Core {} {}", core.core.0, waiting_for(&waits)));
+                    }
                     let header = header.asking(asked(core.cluster.as_deref(), &prepared.statement, options.consistency));
                     let bytes = REQUEST_BYTES + execution.bindings.bytes() + out.len() - start;
                     let request = Request { asker: self.asker, ..Request::single(self.connection, Reply::Cql(header), bytes) };
+                    core.requests.watch.will_wait(Waited::of(&waits), || Subject::Prepared(prepared.id));
                     let part = PartId { request: core.requests.insert(request), part: PartId::WHOLE };
                     let ticket = Ticket { origin: core.core, part }.into();
                     if let Outcome::Unsynced(sequence) = waits {
@@ -224,17 +244,15 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         let keyspace = query.parameters.common.keyspace.or(client.keyspace.as_deref());
         let prepared = Arc::new(self.plan(keyspace, query.text)?);
         self.check_rights(client, &prepared)?;
+        if !is_virtual(&prepared) {
+            self.core.admit(kind_of(&prepared.statement)).map_err(|over| over_limit(&over))?;
+        }
+        let prepared = self.seen_by(client, prepared);
         let bindings = Bindings::new(&prepared.markers, &query.parameters.values)?;
         let context = self.core.context(self.reactor);
         let options = self.options(header, &query.parameters, &context);
         let execution = Execution { prepared: &prepared, bindings, options, paging_state: query.parameters.paging_state };
         self.run(client, header, &wire::Request::Query(*query), &execution, weight(&prepared), &context, out)
-    }
-
-    /// Refuses a statement that the client's role may not run.
-    pub(super) fn check_rights(&mut self, client: &mut Client, prepared: &Prepared) -> Result<(), CqlError> {
-        let core = &mut *self.core;
-        core.protocols.cql.rights.check(core.config.checks_permissions, &core.schema, client, prepared)
     }
 
     /// Runs any statement. Its plan takes `plan_bytes`, if it is kept for this request alone.
@@ -255,38 +273,45 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
             return Ok(Progress::Replied);
         }
         let header = header.asking(asked(self.core.cluster.as_deref(), &execution.prepared.statement, execution.options.consistency));
+        let subject = || Subject::Plan(Arc::clone(execution.prepared));
         match start(execution, context)? {
             Work::Partition(token) => {
                 self.check_waiting()?;
                 let owner = token.slot().core(self.core.cores);
+                self.trace(|| format!("The partition with token {} belongs to core {}", token.0, owner.0));
                 let access = access(self.core.cluster.as_deref(), execution.prepared, token, execution.options.consistency)?;
                 let bytes = REQUEST_BYTES + execution.bindings.bytes() + plan_bytes;
                 let route = self.route_single(client, header, request, execution, token);
                 let tells_tablet = client.wants_tablets && self.is_misplaced(request, execution.prepared, token);
                 let single = Request::single(self.connection, Reply::Cql(header), bytes);
                 let request = Request { asker: self.asker, route, tells_tablet, ..single };
+                self.core.requests.watch.will_wait(Waited::Owner, subject);
                 let part = PartId { request: self.core.requests.insert(request), part: PartId::WHOLE };
                 // A part of this core is answered like any other: by `deliver`, once this connection's bytes are served.
                 self.reactor.send(owner, Message::Run { part, access, operation: execution.to_operation() });
                 Ok(Progress::Waiting)
             }
             Work::Coordinate(coordinator) => {
+                self.trace(|| format!("Core {} coordinates a read of partitions or ranges", self.core.core.0));
                 self.check_waiting()?;
                 let bytes = REQUEST_BYTES + execution.bindings.bytes() + plan_bytes;
                 let prepared = execution.prepared;
                 let route = self.route(client, header, request, &[prepared], execution.options.consistency, is_write(prepared));
+                self.core.requests.watch.will_wait(Waited::Parts, subject);
                 Ok(self.coordinate(header, AnyCoordinator::Cql(coordinator), route, bytes, out))
             }
             Work::Batch(mut coordinator) => {
+                self.trace(|| format!("Core {} coordinates writes", self.core.core.0));
                 self.check_waiting()?;
                 if matches!(execution.prepared.statement, Statement::Batch(_)) {
-                    coordinator.limit(&self.core.config.batch_limits)?;
+                    coordinator.limit(&self.core.config.live.batch_limits())?;
                 }
                 let bytes = REQUEST_BYTES + execution.bindings.bytes() + plan_bytes;
                 let (prepared, consistency) = ([execution.prepared], execution.options.consistency);
                 let route = self.route(client, header, request, &prepared, consistency, true);
                 let pack = || travel::pack(header, client.keyspace.as_deref(), request, &prepared);
                 let log_bytes = self.log(&mut coordinator, route.as_ref(), pack, context)?;
+                self.core.requests.watch.will_wait(Waited::Parts, subject);
                 Ok(self.coordinate(header, AnyCoordinator::Cql(coordinator), route, bytes + log_bytes, out))
             }
             Work::Other => self.run_other(client, header, execution.prepared, out),
@@ -321,7 +346,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         &mut self,
         client: &mut Client,
         header: ReplyHeader,
-        prepared: &Prepared,
+        prepared: &Arc<Prepared>,
         out: &mut Vec<u8>,
     ) -> Result<Progress, CqlError> {
         let action = match &prepared.statement {
@@ -359,8 +384,8 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
                         self.check_waiting()?;
                         let request = Request::single(self.connection, Reply::Cql(header), REQUEST_BYTES);
                         let mut change = SchemaStatement { keyspace, role: Some(Arc::clone(role)), statement: statement.clone() };
-                        let change: HashedChange = Box::new(move |hash| {
-                            hash.into_iter().for_each(|hash| roles::set_hash(&mut change.statement, hash));
+                        let change: HashedChange = Box::new(move |hashes| {
+                            hashes.into_iter().for_each(|hashes| roles::set_hash(&mut change.statement, hashes));
                             change.into_action()
                         });
                         let hashing = self.core.hash_password(self.reactor, request, password.to_owned(), change);
@@ -375,6 +400,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
             }
         };
         self.check_waiting()?;
+        self.core.requests.watch.will_wait(Waited::Other, || Subject::Plan(Arc::clone(prepared)));
         let request = self.core.requests.insert(Request::single(self.connection, Reply::Cql(header), REQUEST_BYTES));
         let request = SchemaRequest { origin: self.core.core, request, action };
         self.reactor.send(CoreId(0), Message::ChangeSchema(Box::new(request)));
@@ -388,6 +414,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         prepare: &wire::Prepare<'_>,
         out: &mut Vec<u8>,
     ) -> Result<Progress, CqlError> {
+        self.core.admit(RequestKind::Other).map_err(|over| over_limit(&over))?;
         let keyspace = prepare.keyspace.or(client.keyspace.as_deref());
         let prepared = Arc::new(self.plan(keyspace, prepare.text)?);
         self.core.protocols.cql.statements.insert(Arc::clone(&prepared))?;
@@ -416,7 +443,9 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
             let message = format!("the statement is too long: this node's memory allows {tokens_max} words, values and symbols in one");
             return Err(CqlError::Invalid(message));
         }
-        plan::prepare(&self.core.schema, keyspace, text)
+        let prepared = plan::prepare(&self.core.schema, keyspace, text)?;
+        self.trace(|| "Planned against the schema".to_owned());
+        Ok(prepared)
     }
 
     /// Refuses what would have to wait.

@@ -3,7 +3,7 @@
 //! | bytes | request |
 //! |---|---|
 //! | 2 + n | the connection's keyspace; length 65,535 for none |
-//! | 2 | how many texts |
+//! | 2 | how many texts; the highest bit: the client sees masks in place of masked columns |
 //! | … | each: keyspace as above, 4 + n the text |
 //! | … | a plain frame of the client's protocol version |
 //!
@@ -15,10 +15,14 @@ use cql::wire::{Direction, FRAME_HEADER_BYTES, Frame, FrameFlags, FrameHeader, R
 use std::sync::Arc;
 
 const NO_KEYSPACE: u16 = u16::MAX;
+/// With the number of texts. No schema has masks before all members know this bit.
+const MASKED: u16 = 1 << 15;
 
 /// A forwarded request.
 pub(crate) struct Travelled<'a> {
     pub(crate) keyspace: Option<&'a str>,
+    /// Whether the client sees masks in place of masked columns.
+    pub(crate) is_masked: bool,
     /// Keyspaces and texts of prepared statements that it names.
     pub(crate) texts: Vec<(Option<&'a str>, &'a str)>,
     pub(crate) header: FrameHeader,
@@ -31,7 +35,8 @@ pub(crate) struct Travelled<'a> {
 pub(crate) fn pack(header: ReplyHeader, keyspace: Option<&str>, request: &Request<'_>, prepared: &[&Arc<Prepared>]) -> Option<Box<[u8]>> {
     let mut out = Vec::new();
     write_keyspace(&mut out, keyspace);
-    out.extend_from_slice(&(prepared.len() as u16).to_be_bytes());
+    let masked = if prepared.iter().any(|prepared| prepared.is_masked) { MASKED } else { 0 };
+    out.extend_from_slice(&(prepared.len() as u16 | masked).to_be_bytes());
     for prepared in prepared {
         write_keyspace(&mut out, prepared.keyspace.as_deref());
         out.extend_from_slice(&(prepared.text.len() as u32).to_be_bytes());
@@ -51,6 +56,7 @@ pub(crate) fn unpack(bytes: &[u8]) -> Result<Option<Travelled<'_>>, WireError> {
     let mut reader = Reader::new(bytes);
     let keyspace = read_keyspace(&mut reader)?;
     let count = reader.short()?;
+    let (is_masked, count) = (count & MASKED != 0, count & !MASKED);
     let mut texts = Vec::new();
     for _ in 0..count {
         let keyspace = read_keyspace(&mut reader)?;
@@ -63,7 +69,7 @@ pub(crate) fn unpack(bytes: &[u8]) -> Result<Option<Travelled<'_>>, WireError> {
         return Ok(None);
     }
     let (_, request) = Request::decode(&Frame { header, body })?;
-    Ok(Some(Travelled { keyspace, texts, header, request, bytes }))
+    Ok(Some(Travelled { keyspace, is_masked, texts, header, request, bytes }))
 }
 
 fn write_keyspace(out: &mut Vec<u8>, keyspace: Option<&str>) {

@@ -59,7 +59,11 @@ impl Core {
             tablets: self.cluster.is_some().then_some(base::SLOT_COUNT as i32),
             started_s: self.config.started_s,
             clients: &[],
-            settings: &self.config.settings,
+            traces: &[],
+            slow_requests: &[],
+            hot_partitions: &[],
+            role_usages: &[],
+            settings: &[],
             built_indexes: &[],
             table_sizes: &[],
         }
@@ -81,19 +85,39 @@ impl Core {
                 .filter(|_| ["size_estimates", "table_estimates"].contains(&table.name.as_str()))
                 .map(|board| sizes(board))
         };
-        let connected = |table: &Arc<Table>| {
-            self.config
-                .board
-                .as_ref()
-                .filter(|_| (&*table.keyspace, &*table.name) == ("system_views", "clients"))
-                .map(|board| board.clients())
+        let traces = |table: &Arc<Table>| {
+            let board = self.config.board.as_ref().filter(|_| table.keyspace == "system_traces");
+            board.map(|board| board.traces().kept(context.now.wall_us))
+        };
+        let settings = |table: &Arc<Table>| {
+            let are_shown = (&*table.keyspace, &*table.name) == ("system_views", "settings");
+            if are_shown { self.config.live.shown() } else { Vec::new() }
+        };
+        let board_of = |table: &Arc<Table>, name: &str| {
+            self.config.board.as_ref().filter(|_| (&*table.keyspace, &*table.name) == ("system_views", name))
         };
         for table in execution.prepared.tables() {
-            let clients = connected(table).unwrap_or_default();
+            let slow_requests = board_of(table, "slow_queries").map(|board| board.slow_requests()).unwrap_or_default();
+            let hot = board_of(table, "hot_partitions").map(|board| board.hot_partitions(context.now.monotonic_us)).unwrap_or_default();
+            let clients = board_of(table, "clients").map(|board| board.clients()).unwrap_or_default();
+            let settings = settings(table);
+            let shows_limits = (&*table.keyspace, &*table.name) == ("system_views", "role_limits");
+            let role_usages = if shows_limits { self.config.role_uses.shown(&self.schema) } else { Vec::new() };
+            let traces = traces(table).unwrap_or_default();
             let (built_indexes, table_sizes) = (indexes(table).unwrap_or_default(), sizes(table).unwrap_or_default());
             system::rows(
                 table,
-                &NodeView { clients: &clients, built_indexes: &built_indexes, table_sizes: &table_sizes, ..self.view() },
+                &NodeView {
+                    clients: &clients,
+                    traces: &traces,
+                    slow_requests: &slow_requests,
+                    hot_partitions: &hot,
+                    role_usages: &role_usages,
+                    settings: &settings,
+                    built_indexes: &built_indexes,
+                    table_sizes: &table_sizes,
+                    ..self.view()
+                },
                 &mut |row| {
                     if outcome.is_ok() {
                         outcome = store.insert(table, &row.values);

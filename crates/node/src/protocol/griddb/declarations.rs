@@ -3,18 +3,21 @@
 use crate::schema_changes::{ResolvedChange, SchemaChange, SchemaEnvironment, SchemaFailure, SchemaUpdate};
 use base::TableId;
 use cql::ddl::{self, SchemaEvent, SchemaEventTarget};
+use cql::permissions::Rights;
 use cql::wire::ChangeKind;
-use griddb::{ContainerChange, GridError};
-use model::Schema;
+use griddb::{ContainerChange, ErrorCode, GridError};
+use model::{Permission, Resource, Schema};
 use std::sync::Arc;
 
 /// The replication factor of a database that is new, in a cluster.
-const REPLICATION_FACTOR: usize = 3;
+pub(super) const REPLICATION_FACTOR: usize = 3;
 
 /// A change of one container.
 pub(super) struct Declaration {
     pub(super) database: Box<str>,
     pub(super) change: ContainerChange,
+    /// As whom its client has logged in; none where nobody has to.
+    pub(super) asker: Option<Arc<str>>,
 }
 
 impl SchemaChange for Declaration {
@@ -42,6 +45,16 @@ impl SchemaChange for Declaration {
             (false, true) => ChangeKind::Created,
         };
         events.push(event(kind, SchemaEventTarget::Table(changed.table.name.clone())));
+        if let Some(asker) = self.asker.as_ref().filter(|_| environment.config.checks_permissions) {
+            self.check(schema, asker, kind, &changed.table.name).map_err(refused)?;
+            if kind == ChangeKind::Created {
+                let keyspace = changed.keyspace_is_new.then(|| Resource::Keyspace(self.database.to_string()));
+                let table = Resource::table(&self.database, &changed.table.name);
+                let made: Vec<Resource> = keyspace.into_iter().chain([table]).collect();
+                ddl::own(&mut changed.schema, asker, &made);
+            }
+        }
+        ddl::forget_absent(&mut changed.schema);
         changed.schema.version = ddl::content_version(&changed.schema);
         if changed.schema.has_indexes() && !environment.knows_indexes {
             let message = "indexes can be made once every member of the cluster runs a program that knows them";
@@ -53,5 +66,21 @@ impl SchemaChange for Declaration {
         let dropped = before.into_iter().filter(|table| !after.contains(table)).collect();
         let update = SchemaUpdate { schema: Arc::new(changed.schema), dropped, truncated: Vec::new(), events };
         Ok(ResolvedChange { update: Some(update), warnings: Vec::new() })
+    }
+}
+
+impl Declaration {
+    /// Refuses a change that the asker may not make.
+    fn check(&self, schema: &Schema, asker: &Arc<str>, kind: ChangeKind, table: &str) -> Result<(), GridError> {
+        let (permission, resource) = match kind {
+            ChangeKind::Created => (Permission::Create, Resource::AllTablesIn(self.database.to_string())),
+            ChangeKind::Updated => (Permission::Alter, Resource::table(&self.database, table)),
+            ChangeKind::Dropped => (Permission::Drop, Resource::table(&self.database, table)),
+        };
+        if Rights::of(schema, asker).allow(permission, &resource) {
+            return Ok(());
+        }
+        let message = format!("the user {asker} has no {} permission on {resource}", permission.name());
+        Err(GridError::new(ErrorCode::TXN_OPERATION_NOT_ALLOWED, message))
     }
 }

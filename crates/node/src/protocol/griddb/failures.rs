@@ -36,3 +36,11 @@ pub(super) fn schema_failure(failure: &SchemaFailure) -> GridError {
         | SchemaFailure::Refused(_) => GridError::new(ErrorCode::DS_DS_STATEMENT_FAILED, failure.to_string()),
     }
 }
+
+/// There are no users where nobody has to log in.
+pub(super) fn nobody() -> GridError {
+    GridError::new(
+        ErrorCode::TXN_OPERATION_NOT_ALLOWED,
+        "nobody has to log in to this server, so it has no users: see its setting authentication",
+    )
+}

@@ -1,30 +1,39 @@
 //! GridDB on a core: containers and their rows, and failures in GridDB's codes.
+//!
+//! `client` is a connection with its client, whom `logins` logs in; `connection` is what the node asks of it; `rights` says what that may do, `audit` and `audited`
+//! what the audit log tells of it; `users` and `user_changes` list and change users and databases.
 
+mod audit;
+mod audited;
+mod client;
+mod connection;
 mod declarations;
 mod failures;
+mod logins;
+mod rights;
 mod state;
 mod statements;
 #[cfg(test)]
 mod tests;
 mod transactions;
 mod travel;
+mod user_changes;
+mod users;
 
+pub(crate) use self::client::Connected;
 pub(crate) use self::state::CoreState;
 
 use self::failures::{failure, schema_failure};
-use self::statements::Statements;
 use super::{ClientProtocol, ClientSession, ReplyForm, RequestCoordinator, Server, Verdict};
 use crate::cluster::Asker;
 use crate::core::Core;
 use crate::message::Message;
 use crate::schema_changes::SchemaOutcome;
 use griddb::GridError;
-use griddb::session::{self, Session};
 use griddb::wire::{ReplyHeader, Status};
 use io::{ConnectionId, Reactor};
 use model::operation::Step;
 use shard::ShardError;
-use std::net::SocketAddr;
 
 /// GridDB's protocol.
 pub(crate) struct GridDb;
@@ -33,7 +42,7 @@ pub(crate) struct GridDb;
 pub(crate) enum NoCoordinator {}
 
 impl ClientProtocol for GridDb {
-    type Session = Session;
+    type Session = Connected;
     type Reply = ReplyHeader;
     type Coordinator = NoCoordinator;
 
@@ -60,61 +69,6 @@ impl ClientProtocol for GridDb {
 
     fn turn<R: Reactor<Message = Message>>(core: &mut Core, reactor: &mut R) -> Option<u64> {
         Self::end_overdue(core, reactor)
-    }
-}
-
-impl ClientSession for Session {
-    type Workspace = ();
-
-    fn open(peer: SocketAddr, message_bytes_max: u32) -> Self {
-        Self::new(peer, message_bytes_max)
-    }
-
-    #[inline]
-    fn receive<R: Reactor<Message = Message>>(
-        &mut self,
-        bytes: &[u8],
-        out: &mut Vec<u8>,
-        out_bytes_max: usize,
-        (): &mut (),
-        (core, reactor, connection): Server<'_, R>,
-    ) -> Verdict {
-        let mut server = Statements { core, reactor, connection, asker: None };
-        match self.receive(bytes, out, out_bytes_max, &mut server) {
-            session::Verdict::Continue => Verdict::Continue,
-            session::Verdict::Pause => Verdict::Pause,
-            session::Verdict::Close => Verdict::Close,
-        }
-    }
-
-    fn buffered_bytes(&self) -> usize {
-        self.buffered_bytes()
-    }
-
-    fn in_flight(&self) -> u32 {
-        self.in_flight()
-    }
-
-    fn outstanding_bytes(&self) -> usize {
-        self.outstanding_bytes()
-    }
-
-    fn takes_requests(&self, unsent_bytes: usize, unsent_bytes_max: usize) -> bool {
-        self.takes_requests(unsent_bytes, unsent_bytes_max)
-    }
-
-    fn append_late_reply(&mut self, reply: &[u8], out: &mut Vec<u8>, (): &mut ()) {
-        self.append_late_reply(reply, out);
-    }
-
-    fn closed<R: Reactor<Message = Message>>(mut self, core: &mut Core, reactor: &mut R) {
-        for open in self.take_transactions() {
-            GridDb::abort(core, reactor, &open);
-        }
-    }
-
-    fn append_piece(&mut self, piece: &[u8], out: &mut Vec<u8>, (): &mut ()) {
-        out.extend_from_slice(piece);
     }
 }
 

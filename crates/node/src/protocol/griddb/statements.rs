@@ -3,21 +3,25 @@
 //! A statement about a container that is here and in memory runs at once. One that makes a container waits until every core has it
 //! ([`Work::Restart`]) and is then started again. In a cluster a statement goes to the primary of its container's slot.
 
+use super::client::Client;
 use super::declarations::Declaration;
 use super::failures::{failure, schema_failure};
 use super::travel::{self, Travelled};
 use crate::cluster::{Asker, NOBODY, PATIENCE_US, Place, Route};
 use crate::coordination::Ticket;
 use crate::core::Core;
+use crate::limits::OverLimit;
 use crate::message::{Message, PartId};
 use crate::protocol::Reply;
 use crate::request_figures::{Class, RequestKind};
 use crate::requests::{REQUEST_BYTES, Request, Work};
 use crate::schema_changes::{SchemaAction, SchemaOutcome, SchemaRequest};
+use crate::slow::{Subject, Waited};
 use base::CoreId;
 use cql::wire::Consistency;
 use griddb::exec::{self, Execution};
-use griddb::session::{Client, Progress, Server};
+use griddb::session::{self, Login, Progress, Server, Transports};
+use griddb::users::UserStatement;
 use griddb::wire::{ReplyHeader, Statement, Status};
 use griddb::{ErrorCode, GridError, PUBLIC_DATABASE};
 use io::{ConnectionId, Reactor};
@@ -32,6 +36,8 @@ pub(crate) struct Statements<'a, R> {
     pub(crate) connection: ConnectionId,
     /// Who has sent the statement on, if it is not the connection's own.
     pub(crate) asker: Option<Asker>,
+    /// The connection's client; none of what has come from elsewhere, or was let through before.
+    pub(super) client: Option<&'a mut Client>,
 }
 
 impl<R: Reactor<Message = Message>> Server for Statements<'_, R> {
@@ -39,8 +45,19 @@ impl<R: Reactor<Message = Message>> Server for Statements<'_, R> {
         &self.core.config.cluster_name
     }
 
-    fn requires_login(&self) -> bool {
-        self.core.config.requires_login
+    fn transports(&self) -> Transports {
+        let tls = self.core.config.client_tls.as_ref();
+        Transports { plain: tls.is_none_or(|tls| !tls.is_required), tls: tls.is_some() }
+    }
+
+    fn log_in(&mut self, login: Login<'_>) -> Result<Progress, GridError> {
+        self.identify(login)
+    }
+
+    fn log_out(&mut self) {
+        if let Some(client) = self.client.as_deref_mut() {
+            client.is_now(None, None);
+        }
     }
 
     fn database(&self, name: &str) -> Option<i64> {
@@ -52,11 +69,15 @@ impl<R: Reactor<Message = Message>> Server for Statements<'_, R> {
     }
 
     #[inline]
-    fn statement(&mut self, statement: &Statement<'_>, body: &[u8], client: &Client, out: &mut Vec<u8>) -> Progress {
+    fn statement(&mut self, statement: &Statement<'_>, body: &[u8], client: &session::Client, out: &mut Vec<u8>) -> Progress {
         let is_ipv6 = statement.reply.is_ipv6;
-        let Client { database, transaction_timeout_s } = client;
+        let session::Client { database, transaction_timeout_s } = client;
         let travelled = Travelled { is_ipv6, transaction_timeout_s: *transaction_timeout_s, database, body };
-        let progress = self.start(statement, travelled, false, out);
+        let progress = match self.core.audit {
+            _ if UserStatement::NUMBERS.contains(&statement.number()) => self.serve_users(statement, database, out),
+            None => self.start(statement, travelled, false, out),
+            Some(_) => self.start_audited(statement, travelled, out),
+        };
         if progress == Progress::Replied {
             self.core.requests.meter.answered_at_once();
         }
@@ -72,7 +93,16 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         let (catalog, schema) = (Arc::clone(&self.core.protocols.griddb.catalog), Arc::clone(&self.core.schema));
         let Travelled { is_ipv6, transaction_timeout_s, database, body } = travelled;
         let received_us = self.reactor.now().monotonic_us;
-        let request = exec::Request { catalog: &catalog, schema: &schema, database, body, transaction_timeout_s, received_us, is_ipv6 };
+        let limited = match self.access() {
+            Ok(limited) => limited,
+            Err(error) => {
+                statement.reply.write_error(Status::StatementError, &error, out);
+                return Progress::Replied;
+            }
+        };
+        let access = limited.as_ref().map(|limited| limited as &dyn exec::Access);
+        let request =
+            exec::Request { catalog: &catalog, schema: &schema, database, body, transaction_timeout_s, received_us, is_ipv6, access };
         let outcome = match exec::start(request, statement, is_changed, out) {
             Ok(exec::Work::Answered) => return Progress::Replied,
             Ok(exec::Work::Run(execution)) => self.run(&execution, travelled, out),
@@ -100,7 +130,8 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         let packed = travel::pack(&travelled);
         let single = Request::single(self.connection, Reply::GridDb(reply), REQUEST_BYTES + packed.len());
         let request = core.requests.insert(Request { work: if starts_again { Work::Restart(packed) } else { Work::Single }, ..single });
-        let declaration = Declaration { database: travelled.database.into(), change };
+        let asker = self.client.as_deref().and_then(|client| client.role.clone());
+        let declaration = Declaration { database: travelled.database.into(), change, asker };
         let request = SchemaRequest { origin: core.core, request, action: SchemaAction::Change(Box::new(declaration)) };
         self.reactor.send(CoreId(0), Message::ChangeSchema(Box::new(request)));
         Ok(Progress::Waiting)
@@ -122,6 +153,8 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
             table.map(|table| (route, vec![Place { table, token, description: None }]))
         };
         let waits = || Request { asker, ..Request::single(connection, Reply::GridDb(reply), REQUEST_BYTES + travelled.body.len()) };
+        core.admit(RequestKind::of(execution.is_write())).map_err(|over| over_limit(&over))?;
+        let subject = || execution.table().map_or(Subject::Unknown, Subject::Table);
         core.requests.meter.set_kind(RequestKind::of(execution.is_write()));
         let owner = token.slot().core(core.cores);
         if owner == core.core {
@@ -135,6 +168,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
                 outcome => {
                     let runs_again = !matches!(outcome, Outcome::Unsynced(_)) || execution.may_run_again();
                     let request = Request { route: if runs_again { route() } else { None }, ..waits() };
+                    core.requests.watch.will_wait(Waited::of(&outcome), subject);
                     let part = PartId { request: core.requests.insert(request), part: PartId::WHOLE };
                     let ticket = Ticket { origin: core.core, part }.into();
                     match outcome {
@@ -146,6 +180,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
             }
         }
         check_waiting(core)?;
+        core.requests.watch.will_wait(Waited::Owner, subject);
         let part = PartId { request: core.requests.insert(Request { route: route(), ..waits() }), part: PartId::WHOLE };
         // What is refused here is routed then, and answered when this connection's bytes have been served.
         self.reactor.send(owner, Message::Run { part, access: Access::Primary, operation: execution.to_operation() });
@@ -156,6 +191,11 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
 fn refused(error: &ShardError, reply: ReplyHeader) -> (Status, GridError) {
     let (status, code) = failure(error, reply.is_repeatable);
     (status, GridError::new(code, error.to_string()))
+}
+
+#[cold]
+fn over_limit(over: &OverLimit) -> (Status, GridError) {
+    (Status::StatementError, GridError::new(ErrorCode::CM_NO_MEMORY, over.to_string()))
 }
 
 /// Refuses what would have to wait.
@@ -174,7 +214,7 @@ impl Core {
             travel::unpack(request).and_then(|travelled| Some((travelled, Statement::read(travelled.body, travelled.is_ipv6).ok()?)));
         let Some((travelled, statement)) = read else { return self.answer_asker(reactor, asker, Err(ShardError::Malformed)) };
         let mut reply = Vec::new();
-        let mut statements = Statements { core: self, reactor, connection: NOBODY, asker: Some(asker) };
+        let mut statements = Statements { core: self, reactor, connection: NOBODY, asker: Some(asker), client: None };
         if statements.start(&statement, travelled, true, &mut reply) == Progress::Replied {
             self.answer_asker(reactor, asker, Ok(reply));
         }
@@ -193,7 +233,7 @@ impl Core {
         let read = travel::unpack(body).and_then(|travelled| Some((travelled, Statement::read(travelled.body, travelled.is_ipv6).ok()?)));
         let progress = match (read, outcome) {
             (Some((travelled, statement)), Ok(_)) => {
-                Statements { core: self, reactor, connection, asker: None }.start(&statement, travelled, true, &mut out)
+                Statements { core: self, reactor, connection, asker: None, client: None }.start(&statement, travelled, true, &mut out)
             }
             (_, Err(failure)) => {
                 reply.write_error(Status::StatementError, &schema_failure(failure), &mut out);

@@ -99,7 +99,16 @@ impl Node {
             out.clear();
             let (catalog, schema) = (Arc::clone(&self.catalog), Arc::clone(&self.schema));
             let (catalog, schema, database) = (&catalog, &schema, PUBLIC_DATABASE);
-            let request = Request { catalog, schema, database, body: &body, transaction_timeout_s: 300, received_us: 0, is_ipv6: false };
+            let request = Request {
+                catalog,
+                schema,
+                database,
+                body: &body,
+                transaction_timeout_s: 300,
+                received_us: 0,
+                is_ipv6: false,
+                access: None,
+            };
             match start(request, &Statement::read(&body, false).unwrap(), is_changed, &mut out).unwrap() {
                 Work::Answered => break,
                 Work::Run(execution) => {

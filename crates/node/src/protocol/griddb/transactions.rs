@@ -24,7 +24,7 @@ impl GridDb {
         let body = open.abort_body();
         let Ok(statement) = Statement::read(&body, false) else { return };
         let travelled = Travelled { is_ipv6: false, transaction_timeout_s: 0, database: &open.database, body: &body };
-        let mut statements = Statements { core, reactor, connection: NOBODY, asker: None };
+        let mut statements = Statements { core, reactor, connection: NOBODY, asker: None, client: None };
         // Nobody reads the reply. A transaction that cannot be reached now is ended when its time is over.
         let _ = statements.start(&statement, travelled, true, &mut Vec::new());
     }

@@ -113,6 +113,14 @@ impl Session {
         }
     }
 
+    /// See [`ClientSession::AGREES_ON_TLS`].
+    pub(crate) fn agrees_on_tls(&self) -> bool {
+        fn of<S: ClientSession>(_: &S) -> bool {
+            S::AGREES_ON_TLS
+        }
+        on_session!(self, session => of(&**session))
+    }
+
     /// See [`ClientSession::receive`].
     #[inline]
     pub(crate) fn receive<R: Reactor<Message = Message>>(

@@ -26,8 +26,8 @@ pub enum Protocol {
 /// A connection's state.
 pub(crate) enum Session {
     Cql(Box<::cql::session::Session>),
-    Aerospike(Box<::aerospike::session::Session>),
-    GridDb(Box<::griddb::session::Session>),
+    Aerospike(Box<aerospike::Connected>),
+    GridDb(Box<griddb::Connected>),
     #[cfg(test)]
     Ping(Box<ping::PingSession>),
 }

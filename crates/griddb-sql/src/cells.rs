@@ -1,0 +1,108 @@
+//! Rows that are written, as they are on the wire: `griddb::row` draws them.
+
+use griddb::row::Layout;
+use griddb::schema::ColumnDefinition;
+use griddb::wire::{put_var_bytes, put_var_size};
+use griddb::{ElementType, ErrorCode, GridError};
+use sql::ValueRef;
+
+/// What each column of a row holds, as on the wire; none where it is null.
+pub(crate) type Cells = Vec<Option<Vec<u8>>>;
+
+/// Appends rows: all their fixed parts, then all their variable parts.
+pub(crate) fn put_rows(columns: &[ColumnDefinition], rows: &[Cells], out: &mut Vec<u8>) {
+    let layout = Layout::of(columns);
+    let mut variable = Vec::new();
+    for row in rows {
+        if layout.variable_columns > 0 {
+            out.extend_from_slice(&(variable.len() as u64).to_le_bytes());
+            put_var_size(&mut variable, layout.variable_columns);
+        }
+        let nulls = out.len();
+        out.resize(nulls + layout.null_bytes, 0);
+        for (at, (column, cell)) in columns.iter().zip(row).enumerate() {
+            if cell.is_none() {
+                out[nulls + at / 8] |= 1 << (at % 8);
+            }
+            match (column.fixed_bytes(), cell) {
+                (Some(_), Some(bytes)) => out.extend_from_slice(bytes),
+                (Some(bytes), None) => out.resize(out.len() + bytes, 0),
+                (None, Some(bytes)) => put_var_bytes(&mut variable, bytes),
+                // An array without elements: one byte that says so.
+                (None, None) if column.is_array => put_var_bytes(&mut variable, &[1]),
+                (None, None) => put_var_bytes(&mut variable, &[]),
+            }
+        }
+    }
+    out.extend_from_slice(&variable);
+}
+
+/// Appends a row key.
+pub(crate) fn put_key(columns: &[ColumnDefinition], key: &[Option<Vec<u8>>], out: &mut Vec<u8>) {
+    match (columns, key) {
+        ([column], [cell]) => {
+            let bytes = cell.as_deref().unwrap_or_default();
+            if column.fixed_bytes().is_some() { out.extend_from_slice(bytes) } else { put_var_bytes(out, bytes) }
+        }
+        _ => put_rows(columns, &[key.to_vec()], out),
+    }
+}
+
+/// A value as a column holds it.
+///
+/// # Errors
+/// It cannot hold it.
+pub(crate) fn cell(column: &ColumnDefinition, value: ValueRef<'_>) -> Result<Option<Vec<u8>>, GridError> {
+    let invalid = |what: &str| {
+        let message = format!("the column {} is {} and cannot hold {what}", column.name, column.element.name());
+        GridError::new(ErrorCode::DS_COL_ROWDATA_INVALID, message)
+    };
+    if value == ValueRef::Null {
+        return if column.is_not_null { Err(invalid("NULL: it is NOT NULL")) } else { Ok(None) };
+    }
+    if column.is_array {
+        return Err(invalid("what SQL has: it is an array"));
+    }
+    let integer = || match value {
+        ValueRef::Integer(value) => Ok(value),
+        // Exact up to here.
+        ValueRef::Real(value) if value.fract() == 0.0 && value.abs() < (1_i64 << 53) as f64 => Ok(value as i64),
+        ValueRef::Real(value) => Err(invalid(&value.to_string())),
+        ValueRef::Text(text) => text.trim().parse().map_err(|_| invalid("this text")),
+        _ => Err(invalid("bytes")),
+    };
+    let real = || match value {
+        ValueRef::Real(value) => Ok(value),
+        ValueRef::Integer(value) => Ok(value as f64),
+        ValueRef::Text(text) => text.trim().parse().map_err(|_| invalid("this text")),
+        _ => Err(invalid("bytes")),
+    };
+    let too_large = |value: i64| invalid(&value.to_string());
+    let bytes = match column.element {
+        ElementType::Bool => match value {
+            ValueRef::Text(text) if text.eq_ignore_ascii_case("true") => vec![1],
+            ValueRef::Text(text) if text.eq_ignore_ascii_case("false") => vec![0],
+            _ => vec![u8::from(integer()? != 0)],
+        },
+        ElementType::Byte => integer().and_then(|value| i8::try_from(value).map_err(|_| too_large(value)))?.to_le_bytes().to_vec(),
+        ElementType::Short => integer().and_then(|value| i16::try_from(value).map_err(|_| too_large(value)))?.to_le_bytes().to_vec(),
+        ElementType::Integer => integer().and_then(|value| i32::try_from(value).map_err(|_| too_large(value)))?.to_le_bytes().to_vec(),
+        ElementType::Long => integer()?.to_le_bytes().to_vec(),
+        ElementType::Float => (real()? as f32).to_le_bytes().to_vec(),
+        ElementType::Double => real()?.to_le_bytes().to_vec(),
+        ElementType::Timestamp => match value {
+            ValueRef::Text(text) => sql::time::parse(text).ok_or_else(|| invalid("this text, which is no time"))?.to_le_bytes().to_vec(),
+            _ => integer()?.to_le_bytes().to_vec(),
+        },
+        ElementType::String => match value {
+            ValueRef::Text(text) => text.as_bytes().to_vec(),
+            ValueRef::Integer(value) => value.to_string().into_bytes(),
+            _ => return Err(invalid("what is no text: use CAST")),
+        },
+        ElementType::Blob => match value {
+            ValueRef::Blob(bytes) => bytes.to_vec(),
+            _ => return Err(invalid("what is no bytes: X'…' is")),
+        },
+    };
+    Ok(Some(bytes))
+}

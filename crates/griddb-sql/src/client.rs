@@ -1,0 +1,190 @@
+//! A client of the node's own port for GridDB: as whoever has logged in over SQL, so that what it does is permitted, routed, audited and bounded as any
+//! client's.
+
+use griddb::wire::{FrameHeader, Reader, ReplyHeader, Status, put_i32, statement};
+use griddb::{ErrorCode, GridError};
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Bytes of a reply: what rows have at most, and some.
+const REPLY_BYTES_MAX: usize = 64 << 20;
+/// How long an answer is waited for without a look at whether the statement was cancelled.
+const POLL: Duration = Duration::from_millis(50);
+/// How long an answer is waited for.
+const TIMEOUT: Duration = Duration::from_secs(320);
+const VERSION: i32 = 15;
+
+/// Why the node did not do it.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+pub(crate) struct Refusal {
+    pub(crate) status: Status,
+    pub(crate) error: GridError,
+    /// Whether nothing was done, surely.
+    pub(crate) is_undone: bool,
+}
+
+impl From<GridError> for Refusal {
+    fn from(error: GridError) -> Self {
+        Self { status: Status::StatementError, error, is_undone: true }
+    }
+}
+
+/// A connection to the node.
+pub(crate) struct Client {
+    stream: TcpStream,
+    is_ipv6: bool,
+    last_id: i64,
+    uuid: [u8; 16],
+    last_session: i64,
+    request: Vec<u8>,
+    /// Whether an answer was given up: what comes next is not what was asked for.
+    is_broken: bool,
+    is_cancelled: Arc<AtomicBool>,
+}
+
+impl Client {
+    /// Connects.
+    ///
+    /// # Errors
+    /// The node does not answer.
+    pub(crate) fn connect(node: SocketAddr, is_cancelled: Arc<AtomicBool>) -> Result<Self, Refusal> {
+        let stream = TcpStream::connect(node).map_err(|error| unreachable_node(&error))?;
+        let configured = stream.set_nodelay(true).and_then(|()| stream.set_read_timeout(Some(POLL)));
+        configured.map_err(|error| unreachable_node(&error))?;
+        let is_ipv6 = node.ip().to_canonical().is_ipv6();
+        let mut client =
+            Self { stream, is_ipv6, last_id: 0, uuid: random_uuid(), last_session: 0, request: Vec::new(), is_broken: false, is_cancelled };
+        client.ask(statement::CONNECT, 0, |out| {
+            put_i32(out, VERSION);
+            put_i32(out, 2);
+            out.extend_from_slice(&[1, 0]);
+        })?;
+        Ok(client)
+    }
+
+    /// How its transactions name it.
+    pub(crate) fn uuid(&self) -> [u8; 16] {
+        self.uuid
+    }
+
+    /// A number that none of its transactions has had.
+    pub(crate) fn next_session(&mut self) -> i64 {
+        self.last_session += 1;
+        self.last_session
+    }
+
+    /// Whether it can be asked any more.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.is_broken
+    }
+
+    /// Sends a statement and waits for what it answers.
+    ///
+    /// # Errors
+    /// What the node says, or that it says nothing.
+    pub(crate) fn ask(&mut self, number: i32, partition: i32, write: impl FnOnce(&mut Vec<u8>)) -> Result<Answer, Refusal> {
+        if self.is_broken {
+            return Err(unreachable_node(&"the connection to it was lost"));
+        }
+        self.last_id += 1;
+        self.request.clear();
+        // A request has the same head as a reply, with a partition in it and without a status.
+        let header = ReplyHeader { statement: number, id: self.last_id, is_ipv6: self.is_ipv6, is_repeatable: false };
+        header.write_request(partition, &mut self.request, write);
+        let answered = self.exchange();
+        self.is_broken = answered.is_err();
+        let body = answered?;
+        let mut reader = Reader::new(&body);
+        let id_bytes = if number == statement::CONNECT { 4 } else { 8 };
+        reader.take(4 + id_bytes)?;
+        let status = reader.u8()?;
+        let start = body.len() - reader.rest().len();
+        if status == Status::Success as u8 {
+            return Ok(Answer { bytes: body, start });
+        }
+        let status = if status == Status::NodeError as u8 { Status::NodeError } else { Status::StatementError };
+        let _count = reader.i32()?;
+        let error = GridError::new(ErrorCode(reader.i32()?), reader.string()?.to_owned());
+        let is_undone = status == Status::StatementError || error.code == ErrorCode::TXN_PARTITION_STATE_UNMATCH;
+        Err(Refusal { status, error, is_undone })
+    }
+
+    /// Sends the request, and takes the body of the reply.
+    fn exchange(&mut self) -> Result<Vec<u8>, Refusal> {
+        self.stream.write_all(&self.request).map_err(|error| unreachable_node(&error))?;
+        let header_bytes = if self.is_ipv6 { 32 } else { 20 };
+        let mut header = [0; 32];
+        self.fill(&mut header[..header_bytes])?;
+        let read = FrameHeader::read(&header[..header_bytes], self.is_ipv6, REPLY_BYTES_MAX);
+        let length = read.ok().flatten().ok_or_else(|| unreachable_node(&"its reply cannot be read"))?.body_bytes;
+        let mut body = vec![0; length];
+        self.fill(&mut body)?;
+        Ok(body)
+    }
+
+    fn fill(&mut self, mut bytes: &mut [u8]) -> Result<(), Refusal> {
+        let began = Instant::now();
+        while !bytes.is_empty() {
+            match self.stream.read(bytes) {
+                Ok(0) => return Err(unreachable_node(&"it has closed the connection")),
+                Ok(read) => bytes = &mut bytes[read..],
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted) => {
+                    if self.is_cancelled.load(Ordering::Acquire) {
+                        return Err(cancelled().into());
+                    }
+                    if began.elapsed() > TIMEOUT {
+                        return Err(unreachable_node(&"it does not answer"));
+                    }
+                }
+                Err(error) => return Err(unreachable_node(&error)),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the node has answered.
+pub(crate) struct Answer {
+    bytes: Vec<u8>,
+    start: usize,
+}
+
+impl Answer {
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes[self.start..]
+    }
+
+    /// All of the reply's body, and where the results begin in it.
+    pub(crate) fn into_bytes(self) -> (Vec<u8>, usize) {
+        (self.bytes, self.start)
+    }
+
+    pub(crate) fn reader(&self) -> Reader<'_> {
+        Reader::new(self.bytes())
+    }
+}
+
+/// A number that no other client has: the standard library's hashes are keyed at random.
+fn random_uuid() -> [u8; 16] {
+    let mut uuid = [0; 16];
+    for half in uuid.chunks_exact_mut(8) {
+        half.copy_from_slice(&RandomState::new().build_hasher().finish().to_le_bytes());
+    }
+    uuid
+}
+
+/// Why a statement ends that was cancelled, or has taken too long.
+pub(crate) fn cancelled() -> GridError {
+    GridError::new(ErrorCode::SQL_CANCELLED, "the statement was cancelled, or has taken longer than it may")
+}
+
+fn unreachable_node(why: &dyn std::fmt::Display) -> Refusal {
+    let error = GridError::new(ErrorCode::TXN_PARTITION_STATE_UNMATCH, format!("the node cannot be asked for rows: {why}"));
+    Refusal { status: Status::NodeError, error, is_undone: false }
+}

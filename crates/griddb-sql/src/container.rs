@@ -1,0 +1,186 @@
+//! Containers as the node describes them.
+
+use griddb::schema::{ColumnDefinition, Kind, read_columns};
+use griddb::wire::{Options, Reader, put_i32, put_i64, statement};
+use griddb::{ContainerName, ElementType, GridError, PARTITION_COUNT};
+use sql::{Column, ColumnType, Table};
+use std::sync::Arc;
+
+use crate::client::{Client, Refusal};
+
+/// The properties that are asked for: number and name, columns, indexes.
+const PROPERTIES: [u8; 3] = [0, 1, 6];
+/// Containers whose properties are asked for at once.
+const NAMES_AT_ONCE: usize = 500;
+
+/// A container.
+#[derive(Debug)]
+pub(crate) struct Container {
+    pub(crate) id: i64,
+    pub(crate) version: i32,
+    pub(crate) name: ContainerName,
+    pub(crate) kind: Kind,
+    pub(crate) columns: Vec<ColumnDefinition>,
+    pub(crate) key_len: usize,
+    pub(crate) indexes: Vec<Index>,
+    /// As queries see it.
+    pub(crate) table: Arc<Table>,
+}
+
+/// An index of a container.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Index {
+    pub(crate) name: String,
+    pub(crate) columns: Vec<usize>,
+}
+
+impl Container {
+    /// Asks for a container; none if there is no such.
+    ///
+    /// # Errors
+    /// What the node says.
+    pub(crate) fn find(client: &mut Client, name: &str) -> Result<Option<Self>, Refusal> {
+        let name = ContainerName::parse(name);
+        let answer = client.ask(statement::GET_CONTAINER_PROPERTIES, 0, |out| {
+            put_i32(out, 0);
+            name.write(out);
+            put_i32(out, PROPERTIES.len() as i32);
+            out.extend_from_slice(&PROPERTIES);
+        })?;
+        Ok(Self::read(&mut answer.reader())?)
+    }
+
+    /// All containers that the client may know of.
+    ///
+    /// # Errors
+    /// What the node says.
+    pub(crate) fn all(client: &mut Client) -> Result<Vec<Self>, Refusal> {
+        let mut names = Vec::new();
+        for partition in 0..PARTITION_COUNT as i32 {
+            let start = names.len();
+            loop {
+                let answer = client.ask(statement::GET_PARTITION_CONTAINER_NAMES, partition, |out| {
+                    no_options(out);
+                    put_i64(out, (names.len() - start) as i64);
+                    put_i64(out, i64::MAX);
+                })?;
+                let mut reader = answer.reader();
+                let total = reader.i64()?;
+                let count = reader.count()?;
+                for _ in 0..count {
+                    names.push(ContainerName::read(&mut reader)?);
+                }
+                if count == 0 || (names.len() - start) as i64 >= total {
+                    break;
+                }
+            }
+        }
+        let mut containers = Vec::with_capacity(names.len());
+        for some in names.chunks(NAMES_AT_ONCE) {
+            let Some((first, others)) = some.split_first() else { continue };
+            let answer = client.ask(statement::GET_CONTAINER_PROPERTIES, 0, |out| {
+                no_options(out);
+                first.write(out);
+                put_i32(out, PROPERTIES.len() as i32);
+                out.extend_from_slice(&PROPERTIES);
+                put_i32(out, some.len() as i32);
+                others.iter().for_each(|name| name.write(out));
+            })?;
+            let mut reader = answer.reader();
+            // Those that have gone meanwhile are left out.
+            containers.extend(Self::read(&mut reader)?);
+            for _ in 0..reader.count()? {
+                containers.extend(Self::read(&mut reader)?);
+            }
+        }
+        Ok(containers)
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Option<Self>, GridError> {
+        if !reader.bool()? {
+            return Ok(None);
+        }
+        let (mut identity, mut schema, mut indexes) = (None, None, Vec::new());
+        for _ in 0..reader.count()? {
+            let property = reader.u8()?;
+            let mut value = Reader::new(reader.bytes()?);
+            match property {
+                0 => identity = Some((value.i32()?, value.i64()?, ContainerName::read(&mut value)?)),
+                1 => {
+                    let kind = Kind::of_wire(value.u8()?)?.unwrap_or(Kind::Collection);
+                    schema = Some((kind, read_columns(&mut value)?));
+                }
+                _ => indexes = read_indexes(&mut value)?,
+            }
+        }
+        let missing = || GridError::malformed("a container without its properties");
+        let ((version, id, name), (kind, (columns, key_len))) = (identity.ok_or_else(missing)?, schema.ok_or_else(missing)?);
+        let table = Arc::new(Table {
+            name: name.to_string(),
+            columns: columns.iter().map(sql_column).collect(),
+            key_len,
+            indexed: indexes.iter().filter_map(|index: &Index| index.columns.first().copied()).collect(),
+        });
+        Ok(Some(Self { id, version, name, kind, columns, key_len, indexes, table }))
+    }
+}
+
+fn read_indexes(reader: &mut Reader<'_>) -> Result<Vec<Index>, GridError> {
+    let mut indexes = Vec::new();
+    for _ in 0..reader.count()? {
+        let mut index = Reader::new(reader.bytes()?);
+        let name = index.string()?.to_owned();
+        let count = index.count()?;
+        let column = |_| usize::try_from(index.i32()?).map_err(|_| GridError::malformed("a negative number of a column"));
+        let columns = (0..count).map(column).collect::<Result<_, _>>()?;
+        indexes.push(Index { name, columns });
+    }
+    Ok(indexes)
+}
+
+fn sql_column(column: &ColumnDefinition) -> Column {
+    let kind = if column.is_array { ColumnType::Opaque } else { column_type(column.element) };
+    Column { name: column.name.clone(), kind, is_not_null: column.is_not_null }
+}
+
+fn column_type(element: ElementType) -> ColumnType {
+    match element {
+        ElementType::String => ColumnType::Text,
+        ElementType::Bool => ColumnType::Bool,
+        ElementType::Byte => ColumnType::Byte,
+        ElementType::Short => ColumnType::Short,
+        ElementType::Integer => ColumnType::Integer,
+        ElementType::Long => ColumnType::Long,
+        ElementType::Float => ColumnType::Float,
+        ElementType::Double => ColumnType::Double,
+        ElementType::Timestamp => ColumnType::Timestamp,
+        ElementType::Blob => ColumnType::Blob,
+    }
+}
+
+/// The type of a container's column that is one of SQL's; none of what SQL cannot show.
+pub(crate) fn element_type(kind: ColumnType) -> Option<ElementType> {
+    Some(match kind {
+        ColumnType::Text => ElementType::String,
+        ColumnType::Bool => ElementType::Bool,
+        ColumnType::Byte => ElementType::Byte,
+        ColumnType::Short => ElementType::Short,
+        ColumnType::Integer => ElementType::Integer,
+        ColumnType::Long => ElementType::Long,
+        ColumnType::Float => ElementType::Float,
+        ColumnType::Double => ElementType::Double,
+        ColumnType::Timestamp => ElementType::Timestamp,
+        ColumnType::Blob => ElementType::Blob,
+        ColumnType::Opaque => return None,
+    })
+}
+
+/// The block of options of a request that has none.
+pub(crate) fn no_options(out: &mut Vec<u8>) {
+    put_i32(out, 0);
+}
+
+/// Reads options.
+pub(crate) fn read_options<'a>(reader: &mut Reader<'a>) -> Result<Options<'a>, GridError> {
+    Options::read(reader)
+}

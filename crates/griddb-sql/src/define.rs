@@ -1,0 +1,156 @@
+//! CREATE, ALTER and DROP: containers as clients over NoSQL make them.
+
+use crate::client::{Client, Refusal};
+use crate::container::{Container, element_type, no_options};
+use crate::transaction::done_or_not;
+use crate::write::positions;
+use griddb::schema::{ColumnDefinition, Kind, write_columns};
+use griddb::wire::{put_i32, put_string, statement};
+use griddb::{ContainerName, ErrorCode, GridError, PARTITION_COUNT};
+use sql::syntax::{self, Statement, TableDefinition};
+
+/// The number of an index's type.
+const TREE: u8 = 0;
+
+/// Does what such a statement says.
+///
+/// # Errors
+/// It cannot be done.
+pub(crate) fn define(client: &mut Client, statement: &Statement) -> Result<(), Refusal> {
+    match statement {
+        Statement::CreateTable(table) => create_table(client, table),
+        Statement::DropTable(name, if_exists) => drop_table(client, name, *if_exists),
+        Statement::CreateIndex { name, table, columns, if_not_exists } => create_index(client, (name, table), columns, *if_not_exists),
+        Statement::DropIndex(name, table, if_exists) => drop_index(client, name, table, *if_exists),
+        Statement::AddColumn(table, column) => {
+            let container = existing(client, table)?;
+            let mut columns = container.columns.clone();
+            columns.push(declared(column)?);
+            put_container(client, (&container.name, container.kind), (&columns, container.key_len), true)
+        }
+        Statement::DropColumn(table, column) => {
+            let container = existing(client, table)?;
+            let gone = positions(&container, std::slice::from_ref(column))?;
+            let mut columns = container.columns.clone();
+            gone.into_iter().for_each(|position| drop(columns.remove(position)));
+            put_container(client, (&container.name, container.kind), (&columns, container.key_len), true)
+        }
+        Statement::Read | Statement::Insert { .. } | Statement::Update { .. } | Statement::Delete { .. } => Ok(()),
+    }
+}
+
+fn wrong(message: String) -> GridError {
+    GridError::new(ErrorCode::SQL_COMPILE_SYNTAX_ERROR, message)
+}
+
+fn existing(client: &mut Client, name: &str) -> Result<Container, Refusal> {
+    Ok(Container::find(client, name)?.ok_or_else(|| wrong(format!("no such table: {name}")))?)
+}
+
+fn declared(column: &syntax::ColumnDefinition) -> Result<ColumnDefinition, GridError> {
+    let unknown = || wrong(format!("the column {} has a type that no column has", column.name));
+    let element = element_type(column.kind).ok_or_else(unknown)?;
+    Ok(ColumnDefinition { name: column.name.clone(), element, is_array: false, is_not_null: column.is_not_null })
+}
+
+fn create_table(client: &mut Client, table: &TableDefinition) -> Result<(), Refusal> {
+    if Container::find(client, &table.name)?.is_some() {
+        return if table.if_not_exists { Ok(()) } else { Err(wrong(format!("the table {} is there already", table.name)).into()) };
+    }
+    let mut columns = table.columns.iter().map(declared).collect::<Result<Vec<_>, _>>()?;
+    let is_key = |(column, name): (&ColumnDefinition, &String)| column.name.eq_ignore_ascii_case(name);
+    if table.key.len() > columns.len() || !columns.iter().zip(&table.key).all(is_key) {
+        return Err(wrong("PRIMARY KEY names the first columns, in their order".to_owned()).into());
+    }
+    columns.iter_mut().take(table.key.len()).for_each(|column| column.is_not_null = true);
+    let kind = if table.is_time_series { Kind::TimeSeries } else { Kind::Collection };
+    put_container(client, (&ContainerName::parse(&table.name), kind), (&columns, table.key.len()), false)
+}
+
+fn put_container(
+    client: &mut Client,
+    (name, kind): (&ContainerName, Kind),
+    (columns, key_len): (&[ColumnDefinition], usize),
+    is_modifiable: bool,
+) -> Result<(), Refusal> {
+    let put = client.ask(statement::PUT_CONTAINER, partition(name), |out| {
+        no_options(out);
+        name.write(out);
+        out.push(kind as u8);
+        out.push(u8::from(is_modifiable));
+        write_columns(columns.iter(), key_len, out);
+        // Without an affinity; a time series has no properties.
+        put_string(out, "");
+        if kind == Kind::TimeSeries {
+            out.push(0);
+        }
+    });
+    put.map(drop).map_err(done_or_not)
+}
+
+/// The partition that clients over NoSQL compute for a name: of its affinity if it has one, else of its base.
+fn partition(name: &ContainerName) -> i32 {
+    let text = name.table_name();
+    let hashed = |text: &str| i64::from(crc32fast::hash(text.as_bytes())) % i64::from(PARTITION_COUNT);
+    let partition = match text.split_once('@') {
+        None => hashed(&text),
+        Some((_, affinity)) => match affinity.parse::<u64>() {
+            Ok(number) if number.to_string() == affinity => (number % u64::from(PARTITION_COUNT)) as i64,
+            _ => hashed(affinity),
+        },
+    };
+    partition as i32
+}
+
+fn drop_table(client: &mut Client, name: &str, if_exists: bool) -> Result<(), Refusal> {
+    let Some(container) = Container::find(client, name)? else {
+        return if if_exists { Ok(()) } else { Err(wrong(format!("no such table: {name}")).into()) };
+    };
+    let dropped = client.ask(statement::DROP_CONTAINER, partition(&container.name), |out| {
+        no_options(out);
+        container.name.write(out);
+        out.push(container.kind as u8);
+    });
+    dropped.map(drop).map_err(done_or_not)
+}
+
+fn create_index(client: &mut Client, (name, table): (&str, &str), columns: &[String], if_not_exists: bool) -> Result<(), Refusal> {
+    let container = existing(client, table)?;
+    if container.indexes.iter().any(|index| index.name.eq_ignore_ascii_case(name)) {
+        return if if_not_exists { Ok(()) } else { Err(wrong(format!("the table {table} has an index {name} already")).into()) };
+    }
+    let columns = positions(&container, columns)?;
+    change_index(client, &container, statement::CREATE_INDEX, (name, &columns), &[])
+}
+
+fn drop_index(client: &mut Client, name: &str, table: &str, if_exists: bool) -> Result<(), Refusal> {
+    let container = existing(client, table)?;
+    let Some(index) = container.indexes.iter().find(|index| index.name.eq_ignore_ascii_case(name)) else {
+        return if if_exists { Ok(()) } else { Err(wrong(format!("the table {table} has no index {name}")).into()) };
+    };
+    // Of this name and this type.
+    change_index(client, &container, statement::DROP_INDEX, (&index.name, &index.columns), &[0, 0])
+}
+
+fn change_index(
+    client: &mut Client,
+    container: &Container,
+    number: i32,
+    (name, columns): (&str, &[usize]),
+    flags: &[u8],
+) -> Result<(), Refusal> {
+    let mut index = Vec::new();
+    put_string(&mut index, name);
+    put_i32(&mut index, columns.len() as i32);
+    columns.iter().for_each(|position| put_i32(&mut index, *position as i32));
+    index.push(TREE);
+    let changed = client.ask(number, 0, |out| {
+        griddb::wire::put_i64(out, container.id);
+        put_i32(out, container.version);
+        no_options(out);
+        put_i32(out, index.len() as i32);
+        out.extend_from_slice(&index);
+        out.extend_from_slice(flags);
+    });
+    changed.map(drop).map_err(done_or_not)
+}

@@ -1,0 +1,83 @@
+//! The listener.
+
+use crate::connection;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// How long accepting rests when the process has no descriptors left.
+const ACCEPT_REST: Duration = Duration::from_millis(20);
+
+/// The port, bound. Clients are served once it is started.
+pub struct SqlPort {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl SqlPort {
+    /// Binds the port.
+    ///
+    /// # Errors
+    /// It cannot be had.
+    pub fn bind(address: SocketAddr) -> std::io::Result<Self> {
+        let listener = TcpListener::bind(address)?;
+        let address = listener.local_addr()?;
+        Ok(Self { listener, address })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves clients from now on, so many at once, with the rows of the node that clients of GridDB reach there. Each has two threads and a connection to the node.
+    ///
+    /// # Errors
+    /// There is no thread for it.
+    pub fn start(self, node: SocketAddr, connections_max: usize) -> std::io::Result<()> {
+        let served = Arc::new(AtomicUsize::new(0));
+        let accept = move || {
+            for stream in self.listener.incoming() {
+                match stream {
+                    Ok(stream) => begin(stream, node, connections_max, &served),
+                    Err(error) => {
+                        tracing::debug!(%error, "a client of SQL could not be accepted");
+                        std::thread::sleep(ACCEPT_REST);
+                    }
+                }
+            }
+        };
+        std::thread::Builder::new().name("tarndb-sql-port".to_owned()).spawn(accept)?;
+        Ok(())
+    }
+}
+
+/// One of those that are served.
+struct Served(Arc<AtomicUsize>);
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+fn begin(stream: TcpStream, node: SocketAddr, connections_max: usize, served: &Arc<AtomicUsize>) {
+    let before = served.fetch_add(1, Ordering::AcqRel);
+    let one = Served(Arc::clone(served));
+    if before >= connections_max {
+        tracing::warn!(most = connections_max, "too many clients of SQL");
+        let _ = connection::refuse(stream, connections_max);
+        return;
+    }
+    let serve = move || {
+        let _one = one;
+        if let Err(error) = connection::serve(stream, node) {
+            tracing::debug!(%error, "a client of SQL has gone");
+        }
+    };
+    if let Err(error) = std::thread::Builder::new().name("tarndb-sql-reader".to_owned()).spawn(serve) {
+        tracing::warn!(%error, "no thread for a client of SQL");
+    }
+}

@@ -1,0 +1,70 @@
+//! A connection to a CQL port, plain or by TLS.
+
+use crate::tls_stream::TlsStream;
+use load::cql::client::Transport;
+use std::io::{Error, ErrorKind, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+use tls::Session;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Longer than a server takes to give up.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
+const READ_BYTES: usize = 64 << 10;
+
+/// A connection.
+pub(crate) struct Link {
+    stream: Arc<TcpStream>,
+    tls: Option<TlsStream<Arc<TcpStream>>>,
+    buffer: Vec<u8>,
+}
+
+impl Link {
+    /// Connects; with a session, by TLS.
+    pub(crate) fn connect(address: SocketAddr, session: Option<Session>) -> std::io::Result<Self> {
+        let stream = Arc::new(TcpStream::connect_timeout(&address, CONNECT_TIMEOUT)?);
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+        stream.set_write_timeout(Some(ANSWER_TIMEOUT))?;
+        let tls = session.map(|session| TlsStream::new(Arc::clone(&stream), session, None));
+        Ok(Self { stream, tls, buffer: vec![0; READ_BYTES] })
+    }
+}
+
+impl Transport for Link {
+    fn send(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        match &mut self.tls {
+            None => (&*self.stream).write_all(bytes),
+            Some(tls) => tls.write_all(bytes).and_then(|()| tls.flush()),
+        }
+    }
+
+    fn receive(&mut self, bytes: &mut Vec<u8>) -> std::io::Result<()> {
+        let read = match &mut self.tls {
+            None => (&*self.stream).read(&mut self.buffer),
+            Some(tls) => tls.read(&mut self.buffer),
+        };
+        let count = read.map_err(|error| match error.kind() {
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+                Error::new(ErrorKind::TimedOut, format!("no answer in {} s", ANSWER_TIMEOUT.as_secs()))
+            }
+            _ => error,
+        })?;
+        if count == 0 {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+        bytes.extend_from_slice(&self.buffer[..count]);
+        Ok(())
+    }
+}
+
+/// Where a node reaches its own port, whatever address it listens on.
+pub(crate) fn own_address(cql: SocketAddr) -> SocketAddr {
+    let ip = match cql.ip() {
+        IpAddr::V4(Ipv4Addr::UNSPECIFIED) => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(Ipv6Addr::UNSPECIFIED) => Ipv6Addr::LOCALHOST.into(),
+        other => other,
+    };
+    SocketAddr::new(ip, cql.port())
+}

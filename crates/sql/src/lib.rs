@@ -1,0 +1,35 @@
+//! SQL over tables that somebody else has: SQLite plans and computes, [`Tables`] gives the rows.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`tables`] | the seam: tables, conditions, scans, values |
+//! | `virtual_table` | a table as SQLite sees it: what of a query's conditions its scan is told |
+//! | [`query`] | one statement that reads: prepared, bound, stepped; interrupted from another thread |
+//! | `names` | numbers by which SQLite knows a row again |
+//! | `kept` | rows that are kept for a join |
+//! | `result_types` | types of columns that functions compute |
+//! | `statement` | SQLite's prepared statement, owned |
+//! | `functions` | functions that SQLite has not |
+//! | [`time`] | times as texts, and parts of them |
+//! | [`syntax`] | a statement's words; which parts a statement that writes has |
+//!
+//! A query has a SQLite of its own, in memory and without a table of its own, so that nothing of one is left for the next. What it may do is to read: no file, no
+//! `ATTACH`, no `PRAGMA`. All queries of the process together have at most [`memory::MEMORY_MAX`] bytes, sorting included, and as many that are
+//! kept for joins: nothing spills to disk, where what is encrypted would lie in plain.
+
+pub mod memory;
+pub mod query;
+pub mod syntax;
+pub mod tables;
+pub mod time;
+
+mod functions;
+mod kept;
+mod names;
+mod result_types;
+mod statement;
+mod virtual_table;
+
+pub use kept::KEPT_BYTES_MAX;
+pub use query::{Interrupter, Query, QueryError, ResultColumn};
+pub use tables::{Column, ColumnType, Condition, Operator, Order, Scan, SourceError, Table, Tables, Value, ValueRef};

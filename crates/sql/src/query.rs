@@ -1,0 +1,243 @@
+//! One statement that reads.
+
+use crate::functions;
+use crate::memory;
+use crate::result_types;
+use crate::statement::{Failure, OwnedStatement, Prepared};
+use crate::tables::{ColumnType, SourceError, Tables, Value, ValueRef};
+use crate::virtual_table::{MODULE, Shared};
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+use rusqlite::limits::Limit;
+use rusqlite::{Connection, InterruptHandle, ffi};
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Different tables that a statement may name.
+const TABLES_MAX: usize = 64;
+/// Bytes of a statement.
+pub const SQL_BYTES_MAX: usize = 1 << 20;
+/// Bytes of a value.
+const VALUE_BYTES_MAX: i32 = 32 << 20;
+/// Steps of SQLite's program between two looks at whether it was interrupted.
+const STEPS_BETWEEN_LOOKS: c_int = 10_000;
+
+/// Why a query fails.
+#[derive(Debug, thiserror::Error)]
+pub enum QueryError {
+    /// The statement is wrong.
+    #[error("{0}")]
+    Statement(String),
+    /// A value cannot be computed.
+    #[error("{0}")]
+    Computation(String),
+    /// Its tables could not be read.
+    #[error("{0}")]
+    Source(SourceError),
+    /// It was interrupted.
+    #[error("the statement was interrupted")]
+    Interrupted,
+    /// It takes more memory than there is for queries.
+    #[error("the statement needs more memory than there is for all SQL statements: {} MiB", memory::MEMORY_MAX >> 20)]
+    Memory,
+}
+
+/// Stops a query from another thread.
+#[derive(Clone)]
+pub struct Interrupter {
+    handle: Arc<InterruptHandle>,
+    is_interrupted: Arc<AtomicBool>,
+}
+
+impl Interrupter {
+    /// The query fails at its next step with [`QueryError::Interrupted`]; so do all steps after it.
+    pub fn interrupt(&self) {
+        self.is_interrupted.store(true, Ordering::Release);
+        self.handle.interrupt();
+    }
+}
+
+/// A column of a result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResultColumn {
+    /// Its label.
+    pub name: String,
+    /// What it holds, if it is a column of a table, or a function tells it.
+    pub kind: Option<ColumnType>,
+}
+
+/// A statement that reads, prepared.
+pub struct Query {
+    statement: OwnedStatement,
+    shared: Arc<Shared>,
+    interrupter: Interrupter,
+    is_over: bool,
+    /// What columns hold that functions compute.
+    computed: Vec<Option<ColumnType>>,
+}
+
+impl Query {
+    /// Prepares a statement.
+    ///
+    /// # Errors
+    /// It is none that reads, or names what is not there.
+    pub fn prepare(tables: &Arc<dyn Tables>, sql: &str) -> Result<Self, QueryError> {
+        if sql.len() > SQL_BYTES_MAX {
+            return Err(QueryError::Statement(format!("a statement has at most {SQL_BYTES_MAX} bytes")));
+        }
+        if sql.contains('\0') {
+            return Err(QueryError::Statement("a statement has no NUL in it".to_owned()));
+        }
+        memory::bound();
+        let shared = Arc::new(Shared { tables: Arc::clone(tables), failure: Mutex::default() });
+        let is_interrupted = Arc::new(AtomicBool::new(false));
+        let mut connection = open(&is_interrupted).map_err(|error| QueryError::Computation(error.to_string()))?;
+        let mut named = Vec::new();
+        for _ in 0..=TABLES_MAX {
+            let (prepared, taken) = OwnedStatement::prepare(connection, sql);
+            match prepared {
+                Prepared::Statement(statement) => {
+                    if !statement.reads_only() || statement.columns() == 0 {
+                        return Err(QueryError::Statement("this statement does not read".to_owned()));
+                    }
+                    if !crate::syntax::is_blank(&sql[taken..]) {
+                        return Err(QueryError::Statement("one statement at a time".to_owned()));
+                    }
+                    let handle = Arc::new(statement.connection().get_interrupt_handle());
+                    let computed = result_types::computed(sql, &named);
+                    return Ok(Self { statement, shared, interrupter: Interrupter { handle, is_interrupted }, is_over: false, computed });
+                }
+                Prepared::Nothing => return Err(QueryError::Statement("there is no statement".to_owned())),
+                Prepared::Failed(failed, failure) => {
+                    let Some(name) = missing_table(&failure.message) else { return Err(statement_error(failure, &shared)) };
+                    let found = tables.find(name).map_err(QueryError::Source)?;
+                    let Some(table) = found else { return Err(statement_error(failure, &shared)) };
+                    named.push(Arc::clone(&table));
+                    failed
+                        .create_module(name, MODULE, Some((table, Arc::clone(&shared))))
+                        .map_err(|error| QueryError::Statement(error.to_string()))?;
+                    connection = failed;
+                }
+            }
+        }
+        Err(QueryError::Statement(format!("a statement names at most {TABLES_MAX} tables")))
+    }
+
+    /// How many parameters it has.
+    #[must_use]
+    pub fn parameters(&self) -> usize {
+        self.statement.parameters()
+    }
+
+    /// Binds its parameters, in their order.
+    ///
+    /// # Errors
+    /// There are others, or one is too long.
+    pub fn bind(&mut self, values: &[Value]) -> Result<(), QueryError> {
+        if values.len() != self.parameters() {
+            let message = format!("the statement has {} parameters, and {} values were given", self.parameters(), values.len());
+            return Err(QueryError::Statement(message));
+        }
+        for (at, value) in values.iter().enumerate() {
+            self.statement.bind(at + 1, value.as_ref()).map_err(|failure| error_of(failure, &self.shared))?;
+        }
+        Ok(())
+    }
+
+    /// The columns of its result.
+    #[must_use]
+    pub fn columns(&self) -> Vec<ResultColumn> {
+        let declared = |column| self.statement.declaration(column).as_deref().and_then(ColumnType::of_declaration);
+        let kind = |column| declared(column).or_else(|| self.computed.get(column).copied().flatten());
+        (0..self.statement.columns()).map(|column| ResultColumn { name: self.statement.name(column), kind: kind(column) }).collect()
+    }
+
+    /// What stops it.
+    #[must_use]
+    pub fn interrupter(&self) -> Interrupter {
+        self.interrupter.clone()
+    }
+
+    /// Goes to the next row, at first to the first one; false after the last, and from then on.
+    ///
+    /// # Errors
+    /// Why it goes on no more.
+    pub fn step(&mut self) -> Result<bool, QueryError> {
+        if self.interrupter.is_interrupted.load(Ordering::Acquire) {
+            return Err(QueryError::Interrupted);
+        }
+        if self.is_over {
+            return Ok(false);
+        }
+        let stepped = self.statement.step().map_err(|failure| error_of(failure, &self.shared));
+        self.is_over = !matches!(stepped, Ok(true));
+        stepped
+    }
+
+    /// A value of the row at which it is.
+    #[must_use]
+    pub fn value(&self, column: usize) -> ValueRef<'_> {
+        self.statement.value(column)
+    }
+
+    /// All values of the row.
+    #[must_use]
+    pub fn row(&self) -> Vec<Value> {
+        self.statement.row()
+    }
+}
+
+/// A SQLite that can read alone.
+fn open(is_interrupted: &Arc<AtomicBool>) -> rusqlite::Result<Connection> {
+    let mut connection = Connection::open_in_memory()?;
+    connection.execute_batch("PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF;")?;
+    connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX)?;
+    connection.set_limit(Limit::SQLITE_LIMIT_SQL_LENGTH, SQL_BYTES_MAX as i32)?;
+    connection.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 0)?;
+    connection.set_limit(Limit::SQLITE_LIMIT_EXPR_DEPTH, 500)?;
+    functions::register(&connection)?;
+    connection.authorizer(Some(authorize))?;
+    let is_interrupted = Arc::clone(is_interrupted);
+    connection.progress_handler(STEPS_BETWEEN_LOOKS, Some(move || is_interrupted.load(Ordering::Acquire)))?;
+    Ok(connection)
+}
+
+fn authorize(context: AuthContext<'_>) -> Authorization {
+    match context.action {
+        // SQLite's own tables have nothing to tell.
+        AuthAction::Read { table_name, .. } if table_name.starts_with("sqlite_") => Authorization::Deny,
+        AuthAction::Select | AuthAction::Read { .. } | AuthAction::Recursive => Authorization::Allow,
+        AuthAction::Function { function_name } if !function_name.eq_ignore_ascii_case("load_extension") => Authorization::Allow,
+        _ => Authorization::Deny,
+    }
+}
+
+/// The table that SQLite does not know.
+fn missing_table(message: &str) -> Option<&str> {
+    let name = message.strip_prefix("no such table: ")?;
+    Some(name.strip_prefix("main.").unwrap_or(name))
+}
+
+/// Why a statement cannot be prepared.
+fn statement_error(failure: Failure, shared: &Shared) -> QueryError {
+    match error_of(failure, shared) {
+        QueryError::Computation(message) => QueryError::Statement(message),
+        other => other,
+    }
+}
+
+fn error_of(failure: Failure, shared: &Shared) -> QueryError {
+    if let Some(source) = shared.failure.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        return QueryError::Source(source);
+    }
+    match failure.code & 0xFF {
+        ffi::SQLITE_INTERRUPT => QueryError::Interrupted,
+        ffi::SQLITE_NOMEM => QueryError::Memory,
+        ffi::SQLITE_AUTH => QueryError::Statement("statements that read can do nothing else".to_owned()),
+        ffi::SQLITE_TOOBIG => QueryError::Computation(format!("a value has at most {VALUE_BYTES_MAX} bytes")),
+        _ => QueryError::Computation(failure.message),
+    }
+}
+
+#[cfg(test)]
+mod tests;

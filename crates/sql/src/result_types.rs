@@ -1,0 +1,109 @@
+//! The types of a result's columns that functions compute: SQLite tells those of tables' columns alone.
+
+use crate::syntax::{Word, WordKind, words};
+use crate::tables::{ColumnType, Table};
+use std::sync::Arc;
+
+/// Functions whose result is a time.
+const TIMES: [&str; 7] = ["NOW", "TIMESTAMP", "TIMESTAMP_MS", "TO_TIMESTAMP_MS", "TIMESTAMP_ADD", "TIMESTAMPADD", "TIMESTAMP_TRUNC"];
+/// Functions whose result is a value of their first argument.
+const PASSING: [&str; 7] = ["MIN", "MAX", "FIRST_VALUE", "LAST_VALUE", "NTH_VALUE", "LAG", "LEAD"];
+/// What ends the list of a SELECT.
+const ENDS: [&str; 9] = ["FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "EXCEPT", "INTERSECT"];
+
+/// What the columns hold that are known by the function that computes them; nothing of a statement that is not a plain SELECT, or selects `*`.
+pub(crate) fn computed(sql: &str, tables: &[Arc<Table>]) -> Vec<Option<ColumnType>> {
+    let Ok(words) = words(sql) else { return Vec::new() };
+    let Some((first, mut rest)) = words.split_first() else { return Vec::new() };
+    if !first.is("SELECT") {
+        return Vec::new();
+    }
+    if rest.first().is_some_and(|word| word.is("DISTINCT") || word.is("ALL")) {
+        rest = &rest[1..];
+    }
+    let items = items(rest);
+    if items.iter().any(|item| item.last().is_some_and(|word| word.is_symbol('*'))) {
+        return Vec::new();
+    }
+    items.into_iter().map(|item| item_type(item, tables)).collect()
+}
+
+/// The items of a list, which commas separate that are in no bracket.
+fn items<'w, 'a>(words: &'w [Word<'a>]) -> Vec<&'w [Word<'a>]> {
+    let (mut items, mut start, mut depth) = (Vec::new(), 0, 0_usize);
+    for (at, word) in words.iter().enumerate() {
+        if word.is_symbol('(') {
+            depth += 1;
+        } else if word.is_symbol(')') {
+            depth = depth.saturating_sub(1);
+        } else if depth == 0 && word.is_symbol(',') {
+            items.push(&words[start..at]);
+            start = at + 1;
+        } else if depth == 0 && ENDS.iter().any(|end| word.is(end)) {
+            items.push(&words[start..at]);
+            return items;
+        }
+    }
+    items.push(&words[start..]);
+    items
+}
+
+fn item_type(item: &[Word<'_>], tables: &[Arc<Table>]) -> Option<ColumnType> {
+    let [function, bracket, arguments @ ..] = item else { return None };
+    if !bracket.is_symbol('(') || function.kind != WordKind::Plain {
+        return None;
+    }
+    let mut depth = 1_usize;
+    let end = arguments.iter().position(|word| {
+        depth = if word.is_symbol('(') { depth + 1 } else { depth - usize::from(word.is_symbol(')')) };
+        depth == 0
+    })?;
+    let after = &arguments[end + 1..];
+    // Nothing is computed from the function's result.
+    let is_all = after.first().is_none_or(|word| word.is("AS") || word.is("OVER") || word.is("FILTER") || after.len() == 1);
+    if !is_all {
+        return None;
+    }
+    if TIMES.iter().any(|known| function.is(known)) {
+        return Some(ColumnType::Timestamp);
+    }
+    if !PASSING.iter().any(|known| function.is(known)) {
+        return None;
+    }
+    let argument = items(&arguments[..end]);
+    let is_aggregate = argument.len() == 1 || !(function.is("MIN") || function.is("MAX"));
+    let column = match argument.first()? {
+        [column] => column.name()?,
+        [_, dot, column] if dot.is_symbol('.') => column.name()?,
+        _ => return None,
+    };
+    if is_aggregate { type_of(&column, tables) } else { None }
+}
+
+/// The type of a column, if all columns of this name have the same.
+fn type_of(name: &str, tables: &[Arc<Table>]) -> Option<ColumnType> {
+    let columns = tables.iter().flat_map(|table| &table.columns);
+    let mut kinds = columns.filter(|column| column.name.eq_ignore_ascii_case(name)).map(|column| column.kind);
+    let first = kinds.next()?;
+    kinds.all(|kind| kind == first).then_some(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tables::Column;
+
+    #[test]
+    fn functions_tell_their_types() {
+        let column = |name: &str, kind| Column { name: name.to_owned(), kind, is_not_null: false };
+        let table = |columns| Arc::new(Table { name: "t".to_owned(), columns, key_len: 0, indexed: Vec::new() });
+        let one = table(vec![column("at", ColumnType::Timestamp), column("n", ColumnType::Short), column("x", ColumnType::Long)]);
+        let tables = [one, table(vec![column("x", ColumnType::Text)])];
+        let sql = "SELECT MAX(at), MIN( t.n ) AS least, x, MAX(x), MAX(at) + 1, LAG(at, 1) OVER (ORDER BY n), NOW() t, MAX(at, n), COUNT(*) FROM t";
+        let time = Some(ColumnType::Timestamp);
+        assert_eq!(computed(sql, &tables), [time, Some(ColumnType::Short), None, None, None, time, time, None, None]);
+        assert_eq!(computed("SELECT *, MAX(at) FROM t", &tables), []);
+        assert_eq!(computed("WITH x AS (SELECT 1) SELECT MAX(at) FROM x", &tables), []);
+        assert_eq!(computed("SELECT MAX(at", &tables), [None]);
+    }
+}

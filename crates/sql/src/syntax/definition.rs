@@ -1,0 +1,131 @@
+//! What CREATE TABLE says.
+
+use super::SyntaxError;
+use super::reader::Parser;
+use crate::tables::ColumnType;
+
+/// A table that is to be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableDefinition {
+    /// Its name.
+    pub name: String,
+    /// Its columns.
+    pub columns: Vec<ColumnDefinition>,
+    /// Names of those that make the key.
+    pub key: Vec<String>,
+    /// Whether its rows are a series in time.
+    pub is_time_series: bool,
+    /// Whether it may be there already.
+    pub if_not_exists: bool,
+}
+
+/// A column that is to be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnDefinition {
+    /// Its name.
+    pub name: String,
+    /// What it holds.
+    pub kind: ColumnType,
+    /// Whether it always has a value.
+    pub is_not_null: bool,
+}
+
+/// Names of types; those of other databases that mean the same.
+const TYPES: [(&str, ColumnType); 20] = [
+    ("BOOL", ColumnType::Bool),
+    ("BOOLEAN", ColumnType::Bool),
+    ("BYTE", ColumnType::Byte),
+    ("TINYINT", ColumnType::Byte),
+    ("SHORT", ColumnType::Short),
+    ("SMALLINT", ColumnType::Short),
+    ("INTEGER", ColumnType::Integer),
+    ("INT", ColumnType::Integer),
+    ("LONG", ColumnType::Long),
+    ("BIGINT", ColumnType::Long),
+    ("FLOAT", ColumnType::Float),
+    ("REAL", ColumnType::Float),
+    ("DOUBLE", ColumnType::Double),
+    ("TIMESTAMP", ColumnType::Timestamp),
+    ("DATETIME", ColumnType::Timestamp),
+    ("STRING", ColumnType::Text),
+    ("VARCHAR", ColumnType::Text),
+    ("CHAR", ColumnType::Text),
+    ("TEXT", ColumnType::Text),
+    ("BLOB", ColumnType::Blob),
+];
+
+impl TableDefinition {
+    /// Reads what follows CREATE TABLE.
+    pub(super) fn read(parser: &mut Parser<'_>) -> Result<Self, SyntaxError> {
+        let if_not_exists = parser.takes_all(&["IF", "NOT", "EXISTS"])?;
+        let name = parser.name()?;
+        let mut table = Self { name, columns: Vec::new(), key: Vec::new(), is_time_series: false, if_not_exists };
+        parser.expect_symbol('(')?;
+        loop {
+            if parser.takes("PRIMARY") {
+                parser.expect("KEY")?;
+                table.set_key(parser.names()?)?;
+            } else {
+                table.read_column(parser)?;
+            }
+            if !parser.takes_symbol(',') {
+                break;
+            }
+        }
+        parser.expect_symbol(')')?;
+        if parser.takes("USING") {
+            table.is_time_series = parser.takes("TIMESERIES");
+            if !table.is_time_series {
+                parser.expect("COLLECTION")?;
+            }
+        }
+        if parser.is_next("WITH") || parser.is_next("PARTITION") {
+            return Err(SyntaxError("tables are not partitioned, and have no WITH, here: a table is in one place".to_owned()));
+        }
+        Ok(table)
+    }
+
+    fn read_column(&mut self, parser: &mut Parser<'_>) -> Result<(), SyntaxError> {
+        let column = ColumnDefinition::read(parser)?;
+        let name = column.0.name.clone();
+        self.columns.push(column.0);
+        if column.1 { self.set_key(vec![name]) } else { Ok(()) }
+    }
+
+    fn set_key(&mut self, key: Vec<String>) -> Result<(), SyntaxError> {
+        if !self.key.is_empty() {
+            return Err(SyntaxError("a table has one PRIMARY KEY".to_owned()));
+        }
+        self.key = key;
+        Ok(())
+    }
+}
+
+impl ColumnDefinition {
+    /// Reads a column, and whether it is the key.
+    pub(super) fn read(parser: &mut Parser<'_>) -> Result<(Self, bool), SyntaxError> {
+        let name = parser.name()?;
+        let written = parser.name()?;
+        let kind = TYPES.iter().find(|(known, _)| known.eq_ignore_ascii_case(&written)).map(|(_, kind)| *kind);
+        let kind = kind.ok_or_else(|| SyntaxError(format!("{written} is no type of a column")))?;
+        if parser.takes_symbol('(') {
+            let size = parser.number()?;
+            parser.expect_symbol(')')?;
+            if kind == ColumnType::Timestamp && size != 3 {
+                return Err(SyntaxError("timestamps of microseconds and nanoseconds are not supported: TIMESTAMP(3) is".to_owned()));
+            }
+        }
+        let (mut is_not_null, mut is_key) = (false, false);
+        loop {
+            if parser.takes("NOT") {
+                parser.expect("NULL")?;
+                is_not_null = true;
+            } else if parser.takes("PRIMARY") {
+                parser.expect("KEY")?;
+                (is_not_null, is_key) = (true, true);
+            } else if !parser.takes("NULL") {
+                return Ok((Self { name, kind, is_not_null }, is_key));
+            }
+        }
+    }
+}

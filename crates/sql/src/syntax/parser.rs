@@ -1,0 +1,194 @@
+//! Which statement a text is, and its parts.
+
+use super::SyntaxError;
+use super::definition::{ColumnDefinition, TableDefinition};
+use super::reader::Parser;
+use super::words::{Word, words};
+
+/// A statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Statement {
+    /// One that reads.
+    Read,
+    /// INSERT, INSERT OR REPLACE, REPLACE.
+    Insert {
+        /// The table.
+        table: String,
+        /// The columns that are given; none if all are.
+        columns: Vec<String>,
+        /// A statement that gives the rows.
+        rows: String,
+        /// Whether rows that are there are replaced.
+        replaces: bool,
+    },
+    /// UPDATE.
+    Update {
+        /// The table.
+        table: String,
+        /// Columns, and the expressions that give their values.
+        assignments: Vec<(String, String)>,
+        /// The table and what follows: `"t" WHERE …`.
+        rest: String,
+    },
+    /// DELETE.
+    Delete {
+        /// The table.
+        table: String,
+        /// The table and what follows: `"t" WHERE …`.
+        rest: String,
+    },
+    /// CREATE TABLE.
+    CreateTable(TableDefinition),
+    /// DROP TABLE: its name, and whether it may be gone.
+    DropTable(String, bool),
+    /// CREATE INDEX.
+    CreateIndex {
+        /// Its name.
+        name: String,
+        /// The table.
+        table: String,
+        /// Its columns.
+        columns: Vec<String>,
+        /// Whether it may be there.
+        if_not_exists: bool,
+    },
+    /// DROP INDEX: its name, its table, and whether it may be gone.
+    DropIndex(String, String, bool),
+    /// ALTER TABLE … ADD.
+    AddColumn(String, ColumnDefinition),
+    /// ALTER TABLE … DROP COLUMN.
+    DropColumn(String, String),
+}
+
+/// Reads a statement.
+///
+/// # Errors
+/// It is none, or not one that is known.
+pub fn parse(sql: &str) -> Result<Statement, SyntaxError> {
+    let mut all = words(sql)?;
+    while all.last().is_some_and(|word| word.is_symbol(';')) {
+        all.pop();
+    }
+    let first = all.first().ok_or_else(|| SyntaxError("there is no statement".to_owned()))?;
+    if ["SELECT", "WITH", "VALUES", "EXPLAIN"].iter().any(|keyword| first.is(keyword)) || first.is_symbol('(') {
+        return Ok(Statement::Read);
+    }
+    let end = all.last().map_or(0, Word::end);
+    let mut parser = Parser { sql: &sql[..end], words: &all };
+    let statement = parser.statement()?;
+    match parser.words.first() {
+        None => Ok(statement),
+        Some(word) => Err(SyntaxError(format!("near \"{}\": syntax error", word.text))),
+    }
+}
+
+impl Parser<'_> {
+    fn statement(&mut self) -> Result<Statement, SyntaxError> {
+        if self.takes("INSERT") {
+            let replaces = self.takes_all(&["OR", "REPLACE"])?;
+            return self.insert(replaces);
+        }
+        if self.takes("REPLACE") {
+            return self.insert(true);
+        }
+        if self.takes("UPDATE") {
+            return self.update();
+        }
+        if self.takes_all(&["DELETE", "FROM"])? {
+            let start = self.start();
+            let table = self.name()?;
+            return Ok(Statement::Delete { table, rest: self.from(start)? });
+        }
+        if self.takes("CREATE") {
+            if self.takes("TABLE") {
+                return TableDefinition::read(self).map(Statement::CreateTable);
+            }
+            self.expect("INDEX")?;
+            return self.create_index();
+        }
+        if self.takes("DROP") {
+            if self.takes("TABLE") {
+                let if_exists = self.takes_all(&["IF", "EXISTS"])?;
+                return Ok(Statement::DropTable(self.name()?, if_exists));
+            }
+            self.expect("INDEX")?;
+            let if_exists = self.takes_all(&["IF", "EXISTS"])?;
+            let name = self.name()?;
+            self.expect("ON")?;
+            return Ok(Statement::DropIndex(name, self.name()?, if_exists));
+        }
+        if self.takes_all(&["ALTER", "TABLE"])? {
+            let table = self.name()?;
+            if self.takes("ADD") {
+                self.takes("COLUMN");
+                return Ok(Statement::AddColumn(table, ColumnDefinition::read(self)?.0));
+            }
+            self.expect("DROP")?;
+            self.takes("COLUMN");
+            return Ok(Statement::DropColumn(table, self.name()?));
+        }
+        let word = self.words.first().map_or("", |word| word.text);
+        Err(SyntaxError(format!("near \"{word}\": syntax error, or a statement that is not supported")))
+    }
+
+    fn insert(&mut self, replaces: bool) -> Result<Statement, SyntaxError> {
+        self.expect("INTO")?;
+        let table = self.name()?;
+        let columns =
+            if self.is_symbol_next('(') && !self.words.get(1).is_some_and(|word| word.is("SELECT")) { self.names()? } else { Vec::new() };
+        let start = self.start();
+        Ok(Statement::Insert { table, columns, rows: self.from(start)?, replaces })
+    }
+
+    fn update(&mut self) -> Result<Statement, SyntaxError> {
+        let (start, table_end) = (self.start(), self.words.first().map_or(self.sql.len(), Word::end));
+        let table = self.name()?;
+        self.expect("SET")?;
+        let mut assignments = Vec::new();
+        loop {
+            let column = self.name()?;
+            self.expect_symbol('=')?;
+            let begin = self.start();
+            let end = self.skip_expression().unwrap_or(begin);
+            let value = self.sql[begin..end].to_owned();
+            if value.is_empty() {
+                return Err(SyntaxError(format!("the column {column} is set to nothing")));
+            }
+            assignments.push((column, value));
+            if !self.takes_symbol(',') {
+                break;
+            }
+        }
+        if !self.words.is_empty() && !self.is_next("WHERE") {
+            return Err(SyntaxError("after SET comes WHERE, or nothing".to_owned()));
+        }
+        let (name, condition) = (self.sql[start..table_end].to_owned(), self.start());
+        Ok(Statement::Update { table, assignments, rest: format!("{name} {}", self.from(condition)?) })
+    }
+
+    fn create_index(&mut self) -> Result<Statement, SyntaxError> {
+        let if_not_exists = self.takes_all(&["IF", "NOT", "EXISTS"])?;
+        let name = self.name()?;
+        self.expect("ON")?;
+        let table = self.name()?;
+        Ok(Statement::CreateIndex { name, table, columns: self.names()?, if_not_exists })
+    }
+
+    /// Up to a comma or WHERE that is in no bracket: says where it ends, if it is there.
+    fn skip_expression(&mut self) -> Option<usize> {
+        let (mut depth, mut end) = (0_usize, None);
+        while let Some(word) = self.words.first() {
+            if depth == 0 && (word.is_symbol(',') || word.is("WHERE")) {
+                return end;
+            }
+            if word.is_symbol('(') {
+                depth += 1;
+            } else if word.is_symbol(')') {
+                depth = depth.saturating_sub(1);
+            }
+            end = Some(word.end());
+            self.words = &self.words[1..];
+        }
+        end
+    }
+}

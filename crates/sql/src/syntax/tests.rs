@@ -1,0 +1,126 @@
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::tables::ColumnType;
+
+#[test]
+fn statements_that_write_are_taken_apart() {
+    let insert = |table: &str, columns: &[&str], rows: &str, replaces| Statement::Insert {
+        table: table.to_owned(),
+        columns: columns.iter().map(|&name| name.to_owned()).collect(),
+        rows: rows.to_owned(),
+        replaces,
+    };
+    assert_eq!(parse("INSERT INTO t VALUES (1, ')')").unwrap(), insert("t", &[], "VALUES (1, ')')", false));
+    assert_eq!(parse("insert into \"a\"\"b\" (x, [y z]) select 1, 2 ;").unwrap(), insert("a\"b", &["x", "y z"], "select 1, 2", false));
+    assert_eq!(parse("INSERT INTO t (SELECT 1)").unwrap(), insert("t", &[], "(SELECT 1)", false));
+    assert_eq!(parse("INSERT OR REPLACE INTO t VALUES(?)").unwrap(), insert("t", &[], "VALUES(?)", true));
+    assert_eq!(parse("REPLACE INTO t VALUES(?) -- c").unwrap(), insert("t", &[], "VALUES(?)", true));
+    let update = parse("UPDATE \"T\" SET a = f(1, 2), b = 'x, WHERE' WHERE c = (SELECT 1 WHERE 1)").unwrap();
+    let assignments = vec![("a".to_owned(), "f(1, 2)".to_owned()), ("b".to_owned(), "'x, WHERE'".to_owned())];
+    assert_eq!(update, Statement::Update { table: "T".into(), assignments, rest: "\"T\" WHERE c = (SELECT 1 WHERE 1)".into() });
+    let update = parse("UPDATE t -- of all\n SET a = 1 -- one\n , b = 2 /* two */ WHERE c -- where").unwrap();
+    let assignments = vec![("a".to_owned(), "1".to_owned()), ("b".to_owned(), "2".to_owned())];
+    assert_eq!(update, Statement::Update { table: "t".into(), assignments, rest: "t WHERE c".into() });
+    assert_eq!(parse("DELETE FROM t WHERE a").unwrap(), Statement::Delete { table: "t".into(), rest: "t WHERE a".into() });
+    assert_eq!(parse("drop table if exists t").unwrap(), Statement::DropTable("t".into(), true));
+    assert_eq!(parse("DROP INDEX i ON t").unwrap(), Statement::DropIndex("i".into(), "t".into(), false));
+    assert_eq!(parse("/* c */ WITH x AS (SELECT 1) SELECT * FROM x").unwrap(), Statement::Read);
+}
+
+#[test]
+fn a_table_is_defined() {
+    let sql = "CREATE TABLE IF NOT EXISTS t (at TIMESTAMP(3) PRIMARY KEY, v DOUBLE NOT NULL, n VARCHAR(20)) USING TIMESERIES";
+    let Statement::CreateTable(table) = parse(sql).unwrap() else { panic!("another statement") };
+    assert_eq!((table.name.as_str(), table.key.as_slice(), table.is_time_series), ("t", &["at".to_owned()][..], true));
+    let kinds: Vec<_> = table.columns.iter().map(|column| (column.kind, column.is_not_null)).collect();
+    assert_eq!(kinds, [(ColumnType::Timestamp, true), (ColumnType::Double, true), (ColumnType::Text, false)]);
+    let Statement::CreateTable(table) = parse("CREATE TABLE t(a INT, b LONG, PRIMARY KEY(a, b))").unwrap() else { panic!("another") };
+    assert_eq!(table.key, ["a", "b"]);
+}
+
+#[test]
+fn what_is_no_statement_is_refused() {
+    let wrong = [
+        "",
+        ";",
+        "INSERT t VALUES (1)",
+        "UPDATE t SET",
+        "UPDATE t SET a = WHERE b",
+        "UPDATE t SET a = 1 ORDER BY a LIMIT 1, 2 x",
+        "DELETE t",
+        "CREATE TABLE t",
+        "CREATE TABLE t ()",
+        "CREATE TABLE t (a WORD)",
+        "CREATE TABLE t (a INT PRIMARY KEY, b INT PRIMARY KEY)",
+        "DROP TABLE a b",
+        "CREATE TABLE t (a INT) PARTITION BY HASH(a) PARTITIONS 3",
+        "VACUUM",
+        "ATTACH 'x' AS y",
+        "PRAGMA x",
+        "INSERT INTO t VALUES ('x",
+        "SELECT \"x",
+        "CREATE TABLE t (a TIMESTAMP(6))",
+        "[",
+        "/*",
+    ];
+    for sql in wrong {
+        assert!(parse(sql).is_err(), "{sql}");
+    }
+}
+
+#[test]
+fn units_of_time_become_texts() {
+    let quoted = with_units_quoted("SELECT EXTRACT(DAY, at), day, TIMESTAMP_ADD( hour , at, 1) FROM t").unwrap();
+    assert_eq!(quoted, "SELECT EXTRACT('DAY', at), day, TIMESTAMP_ADD( 'hour' , at, 1) FROM t");
+}
+
+#[test]
+fn arbitrary_texts_are_refused_or_read() {
+    let statements = [
+        "INSERT OR REPLACE INTO \"a\" (x, [y]) VALUES (1e+5, 'it''s', ?)",
+        "UPDATE t SET a = (SELECT 1), b = 'größe' -- c\n WHERE EXTRACT(DAY, at) = 0x1F",
+        "CREATE TABLE IF NOT EXISTS t (a TIMESTAMP(3) PRIMARY KEY, `b` BLOB NOT NULL) USING TIMESERIES;",
+        "CREATE INDEX i ON t (a, b) /* c */",
+    ];
+    let mut state = 11_u64;
+    let mut random = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    let parts = [
+        "'",
+        "\"",
+        "[",
+        "]",
+        "(",
+        ")",
+        ",",
+        "--",
+        "/*",
+        "*/",
+        " SET ",
+        " WHERE ",
+        "=",
+        "ß",
+        "1e",
+        "e+",
+        ";",
+        "?",
+        "`",
+        "\n",
+        "TIMESTAMP_ADD(DAY",
+    ];
+    for _ in 0..50_000 {
+        let mut text: Vec<char> = statements[random(statements.len())].chars().collect();
+        for _ in 0..=random(4) {
+            let at = random(text.len() + 1);
+            match random(3) {
+                0 => drop(text.drain(at..(at + random(6)).min(text.len()))),
+                _ => drop(text.splice(at..at, parts[random(parts.len())].chars())),
+            }
+        }
+        let text: String = text.into_iter().collect();
+        let _ = (parse(&text), with_units_quoted(&text), is_blank(&text));
+    }
+}

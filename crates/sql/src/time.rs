@@ -1,0 +1,147 @@
+//! Times: milliseconds since 1970, in UTC; as texts, and in parts.
+
+const DAY_MS: i64 = 86_400_000;
+
+/// A time in its parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parts {
+    /// The year.
+    pub year: i64,
+    /// From 1.
+    pub month: i64,
+    /// From 1.
+    pub day: i64,
+    /// Of the day.
+    pub ms: i64,
+}
+
+/// The parts of a time.
+#[must_use]
+pub fn parts(time_ms: i64) -> Parts {
+    let (days, ms) = (time_ms.div_euclid(DAY_MS), time_ms.rem_euclid(DAY_MS));
+    // From March on, so that the day that is not always there is the last of a year; in eras of 400 years.
+    let shifted = days + 719_468;
+    let (era, of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let from_march = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * from_march + 2) / 5 + 1;
+    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
+    Parts { year: year_of_era + era * 400 + i64::from(month <= 2), month, day, ms }
+}
+
+/// The time of these parts; months beyond 1 to 12 are of other years.
+#[must_use]
+pub fn of_parts(Parts { year, month, day, ms }: Parts) -> Option<i64> {
+    let month0 = month.checked_sub(1)?;
+    let (year, month) = (year.checked_add(month0.div_euclid(12))?, month0.rem_euclid(12) + 1);
+    if !(-100_000..=100_000).contains(&year) {
+        return None;
+    }
+    let year = if month <= 2 { year - 1 } else { year };
+    let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let from_march = if month > 2 { month - 3 } else { month + 9 };
+    let of_year = (153 * from_march + 2) / 5 + day - 1;
+    let of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + of_year;
+    (era * 146_097 + of_era - 719_468).checked_mul(DAY_MS)?.checked_add(ms)
+}
+
+/// The last day of a month.
+#[must_use]
+pub fn days_of_month(year: i64, month: i64) -> i64 {
+    let first = |month| of_parts(Parts { year, month, day: 1, ms: 0 });
+    first(month + 1).zip(first(month)).map_or(31, |(next, this)| (next - this) / DAY_MS)
+}
+
+/// The time that a text tells: `2024-02-29`, with `T` or a space and `12:34`, `:56`, `.789`, and with `Z` or an offset as `+09:00`.
+#[must_use]
+pub fn parse(text: &str) -> Option<i64> {
+    let text = text.trim();
+    let (date, rest) = text.split_at_checked(10)?;
+    let mut fields = date.split('-');
+    let (year, month, day) = (number(fields.next()?, 4)?, number(fields.next()?, 2)?, number(fields.next()?, 2)?);
+    if fields.next().is_some() || !(1..=12).contains(&month) || !(1..=days_of_month(year, month)).contains(&day) {
+        return None;
+    }
+    let (clock, offset) = match rest.strip_prefix(['T', 't', ' ']) {
+        None if rest.is_empty() || rest.eq_ignore_ascii_case("z") => ("00:00", 0),
+        None => return None,
+        Some(clock) => zone(clock)?,
+    };
+    of_parts(Parts { year, month, day, ms: clock_ms(clock)? })?.checked_sub(offset)
+}
+
+/// The clock of a text, and its offset from UTC.
+fn zone(text: &str) -> Option<(&str, i64)> {
+    if let Some(clock) = text.strip_suffix(['Z', 'z']) {
+        return Some((clock, 0));
+    }
+    let Some(at) = text.rfind(['+', '-']) else { return Some((text, 0)) };
+    let (hours, minutes) = match text[at + 1..].split_once(':') {
+        Some((hours, minutes)) => (number(hours, 2)?, number(minutes, 2)?),
+        None => (number(text.get(at + 1..at + 3)?, 2)?, number(text.get(at + 3..)?, 2)?),
+    };
+    let offset = (hours * 60 + minutes) * 60_000;
+    Some((&text[..at], if text[at..].starts_with('-') { -offset } else { offset }))
+}
+
+fn clock_ms(text: &str) -> Option<i64> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let mut fields = whole.split(':');
+    let (hour, minute) = (number(fields.next()?, 2)?, number(fields.next()?, 2)?);
+    let second = fields.next().map_or(Some(0), |second| number(second, 2))?;
+    if fields.next().is_some() || hour > 23 || minute > 59 || second > 59 || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let ms = format!("{fraction:0<3}").get(..3)?.parse::<i64>().ok()?;
+    Some(((hour * 60 + minute) * 60 + second) * 1_000 + ms)
+}
+
+fn number(text: &str, digits: usize) -> Option<i64> {
+    (text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse().ok())?
+}
+
+/// A time as a text.
+#[must_use]
+pub fn format(time_ms: i64) -> String {
+    let Parts { year, month, day, ms } = parts(time_ms);
+    let (hour, minute, second) = (ms / 3_600_000, ms / 60_000 % 60, ms / 1_000 % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", ms % 1_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_come_back() {
+        for time in [0, -1, 951_782_400_000, 1_709_164_800_123, -62_135_596_800_000, 253_402_300_799_999, 4_107_542_400_000] {
+            assert_eq!(of_parts(parts(time)), Some(time));
+            assert_eq!(parse(&format(time)), Some(time), "{}", format(time));
+        }
+        assert_eq!(format(1_709_210_096_789), "2024-02-29T12:34:56.789Z");
+    }
+
+    #[test]
+    fn texts_are_times_or_not() {
+        assert_eq!(parse("2024-02-29"), parse("2024-02-29T00:00Z"));
+        assert_eq!(parse("2024-02-29 12:34:56.7"), Some(1_709_210_096_700));
+        assert_eq!(parse("2024-02-29T21:34:56.700+09:00"), Some(1_709_210_096_700));
+        assert_eq!(parse("2024-02-29T12:34:56.700999-0000"), Some(1_709_210_096_700));
+        for wrong in [
+            "",
+            "2024",
+            "2023-02-29",
+            "2024-13-01",
+            "2024-01-00",
+            "2024-01-01T",
+            "2024-01-01T24:00",
+            "2024-01-01T1:00",
+            "2024-01-01X",
+            "größe-01-01",
+            "2024-01-01T10:00+9",
+        ] {
+            assert_eq!(parse(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! A table as SQLite sees it.
+//!
+//! `best_index` says which of a query's comparisons the scan is told and what it costs then, in a text that SQLite hands to `filter` with the values:
+//! `<columns that are used>;<a|d>;<column><operator>,…`. SQLite looks at every comparison again, so a scan that is told less is slower and not wrong.
+#![allow(unsafe_code, reason = "SQLite's virtual tables are laid out as C wants them")]
+
+use crate::kept::KeptRows;
+use crate::names::RowNames;
+use crate::tables::{Condition, Operator, Order, Scan, SourceError, Table, Tables, Value, ValueRef};
+use rusqlite::types::{ToSqlOutput, ValueRef as SqlRef};
+use rusqlite::vtab::{Context, Filters, IndexConstraintOp, IndexFlags, IndexInfo, Module, VTab, VTabConnection, VTabCursor};
+use rusqlite::{Error, Result, ffi};
+use std::borrow::Cow;
+use std::ffi::{CStr, CString, c_int};
+use std::fmt::Write;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What a query's tables share.
+pub(crate) struct Shared {
+    pub(crate) tables: Arc<dyn Tables>,
+    /// What a source has failed with: SQLite keeps its text alone.
+    pub(crate) failure: Mutex<Option<SourceError>>,
+}
+
+impl Shared {
+    fn failed(&self, error: SourceError) -> Error {
+        let text = error.to_string();
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+        Error::ModuleError(text)
+    }
+}
+
+/// The table, and how to read it.
+pub(crate) type Aux = (Arc<Table>, Arc<Shared>);
+
+/// Tables that are there without having been created.
+pub(crate) const MODULE: &Module<'static, VirtualTable> = &Module::eponymous_only_module();
+
+/// SQLite's virtual table.
+#[repr(C)]
+pub(crate) struct VirtualTable {
+    base: ffi::sqlite3_vtab,
+    table: Arc<Table>,
+    shared: Arc<Shared>,
+    names: Arc<Mutex<RowNames>>,
+}
+
+// SAFETY: `repr(C)`, and the base comes first.
+unsafe impl<'vtab> VTab<'vtab> for VirtualTable {
+    type Aux = Aux;
+    type Cursor = Cursor;
+
+    fn connect(_: &mut VTabConnection, aux: Option<&Aux>, _: &[u8], _: &[u8], _: &[u8], _: &[&[u8]]) -> Result<(Cow<'static, CStr>, Self)> {
+        let Some((table, shared)) = aux else { return Err(Error::ModuleError("a table without a source".to_owned())) };
+        let columns: Vec<String> =
+            table.columns.iter().map(|column| format!("\"{}\" {}", column.name.replace('"', "\"\""), column.kind.declaration())).collect();
+        let declaration = CString::new(format!("CREATE TABLE x({})", columns.join(",")))?;
+        let (table, shared, names) = (Arc::clone(table), Arc::clone(shared), Arc::default());
+        Ok((Cow::Owned(declaration), Self { base: ffi::sqlite3_vtab::default(), table, shared, names }))
+    }
+
+    fn best_index(&self, info: &mut IndexInfo) -> Result<bool> {
+        let mut told = Vec::new();
+        let candidates: Vec<(usize, usize, Operator)> = info
+            .constraints()
+            .enumerate()
+            .filter_map(|(at, constraint)| {
+                let column = usize::try_from(constraint.column()).ok()?;
+                let operator = operator(constraint.operator())?;
+                let compares = self.table.columns.get(column).is_some_and(|column| column.kind.compares());
+                (constraint.is_usable() && compares).then_some((at, column, operator))
+            })
+            .collect();
+        for (at, column, operator) in candidates {
+            let finds = column < self.table.key_len || self.table.indexed.contains(&column);
+            // A value of a list at a time: worth it only where rows are found by it.
+            if info.collation(at)? == "BINARY" && (finds || !info.is_in_constraint(at)?) {
+                told.push((at, column, operator));
+            }
+        }
+        let (order, is_ordered) = self.order(info);
+        info.set_order_by_consumed(is_ordered);
+        // The key names a row.
+        let columns = (0..self.table.key_len).fold(info.col_used(), |columns, key| columns | 1 << key.min(63));
+        let mut plan = format!("{columns};{};", if order == Order::Key { 'a' } else { 'd' });
+        for (number, (at, column, operator)) in told.iter().enumerate() {
+            info.constraint_usage(*at).set_argv_index(number as c_int + 1);
+            let _ = write!(plan, "{column}{},", operator_letter(*operator));
+        }
+        let (cost, rows) = self.cost(&told);
+        info.set_estimated_cost(cost);
+        info.set_estimated_rows(rows);
+        if rows == 1 {
+            info.set_idx_flags(IndexFlags::SQLITE_INDEX_SCAN_UNIQUE);
+        }
+        info.set_idx_str(&plan);
+        Ok(true)
+    }
+
+    fn open(&'vtab mut self) -> Result<Cursor> {
+        let (table, shared, names) = (Arc::clone(&self.table), Arc::clone(&self.shared), Arc::clone(&self.names));
+        Ok(Cursor { base: ffi::sqlite3_vtab_cursor::default(), table, shared, names, scan: None, row: 0, searches: 0, kept: Kept::NotYet })
+    }
+}
+
+impl VirtualTable {
+    /// The order of the scan, and whether it is what the query wants.
+    fn order(&self, info: &IndexInfo) -> (Order, bool) {
+        let wanted: Vec<(c_int, bool)> = info.order_bys().map(|by| (by.column(), by.is_order_by_desc())).collect();
+        let by_key =
+            |descends| wanted.iter().enumerate().all(|(at, by)| *by == (at as c_int, descends)) && wanted.len() <= self.table.key_len;
+        if wanted.is_empty() || by_key(false) {
+            (Order::Key, !wanted.is_empty())
+        } else if by_key(true) && wanted.len() == self.table.key_len {
+            (Order::KeyDescending, true)
+        } else {
+            (Order::Key, false)
+        }
+    }
+
+    /// What a scan costs that is told this, and how many rows it may give.
+    fn cost(&self, told: &[(usize, usize, Operator)]) -> (f64, i64) {
+        let is_equal = |wanted: usize| told.iter().any(|(_, column, operator)| *column == wanted && *operator == Operator::Equal);
+        let is_bounded = |wanted: usize| told.iter().any(|(_, column, _)| *column == wanted);
+        let key_len = self.table.key_len;
+        if key_len > 0 && (0..key_len).all(is_equal) {
+            (50.0, 1)
+        } else if key_len > 0 && is_equal(0) {
+            (500.0, 100)
+        } else if self.table.indexed.iter().any(|column| is_equal(*column)) {
+            (1_000.0, 50)
+        } else if key_len > 0 && is_bounded(0) {
+            (20_000.0, 10_000)
+        } else if self.table.indexed.iter().any(|column| is_bounded(*column)) {
+            (50_000.0, 20_000)
+        } else if told.is_empty() {
+            (1_000_000.0, 1_000_000)
+        } else {
+            (500_000.0, 100_000)
+        }
+    }
+}
+
+const OPERATORS: [(Operator, char); 5] =
+    [(Operator::Equal, '='), (Operator::Less, '<'), (Operator::LessEqual, '['), (Operator::Greater, '>'), (Operator::GreaterEqual, ']')];
+
+fn operator_letter(operator: Operator) -> char {
+    OPERATORS.iter().find(|(known, _)| *known == operator).map_or('=', |(_, letter)| *letter)
+}
+
+fn operator(operator: IndexConstraintOp) -> Option<Operator> {
+    Some(match operator {
+        IndexConstraintOp::SQLITE_INDEX_CONSTRAINT_EQ => Operator::Equal,
+        IndexConstraintOp::SQLITE_INDEX_CONSTRAINT_LT => Operator::Less,
+        IndexConstraintOp::SQLITE_INDEX_CONSTRAINT_LE => Operator::LessEqual,
+        IndexConstraintOp::SQLITE_INDEX_CONSTRAINT_GT => Operator::Greater,
+        IndexConstraintOp::SQLITE_INDEX_CONSTRAINT_GE => Operator::GreaterEqual,
+        _ => return None,
+    })
+}
+
+/// SQLite's cursor.
+#[repr(C)]
+pub(crate) struct Cursor {
+    base: ffi::sqlite3_vtab_cursor,
+    table: Arc<Table>,
+    shared: Arc<Shared>,
+    names: Arc<Mutex<RowNames>>,
+    /// None at the end.
+    scan: Option<Box<dyn Scan>>,
+    row: i64,
+    /// How often all rows were looked through for one value.
+    searches: u32,
+    kept: Kept,
+}
+
+/// Rows that are kept, once they were looked through often enough.
+enum Kept {
+    NotYet,
+    Rows(Arc<KeptRows>),
+    /// There is no room for them.
+    Never,
+}
+
+/// So many times a table is looked through before its rows are kept.
+const SEARCHES_BEFORE: u32 = 2;
+
+impl Cursor {
+    /// Rows that are kept, if all rows would be looked through once more for one value.
+    fn kept_scan(&mut self, conditions: &[Condition], plan: &Plan) -> Result<Option<Box<dyn Scan>>, SourceError> {
+        let finds = |condition: &Condition| condition.column < self.table.key_len || self.table.indexed.contains(&condition.column);
+        if conditions.iter().any(finds) {
+            return Ok(None);
+        }
+        let Some(wanted) = conditions.iter().find(|condition| condition.operator == Operator::Equal) else { return Ok(None) };
+        self.searches = self.searches.saturating_add(1);
+        if self.searches > SEARCHES_BEFORE && matches!(self.kept, Kept::NotYet) {
+            let scan = self.shared.tables.scan(&self.table, &[], Order::Key, plan.columns | 1 << wanted.column.min(63))?;
+            let kept = KeptRows::of(scan, wanted.column, self.table.columns.len(), plan.columns)?;
+            self.kept = kept.map_or(Kept::Never, |rows| Kept::Rows(Arc::new(rows)));
+        }
+        match &self.kept {
+            Kept::Rows(rows) if rows.column() == wanted.column => Ok(Some(rows.scan(&wanted.value, plan.order == Order::KeyDescending))),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// What `best_index` has decided.
+struct Plan {
+    columns: u64,
+    order: Order,
+    conditions: Vec<(usize, Operator)>,
+}
+
+impl Plan {
+    fn read(text: &str) -> Option<Self> {
+        let mut parts = text.split(';');
+        let columns = parts.next()?.parse().ok()?;
+        let order = if parts.next()? == "a" { Order::Key } else { Order::KeyDescending };
+        let condition = |text: &str| {
+            let letter = text.chars().last()?;
+            let operator = OPERATORS.iter().find(|(_, known)| *known == letter)?.0;
+            Some((text[..text.len() - 1].parse().ok()?, operator))
+        };
+        let conditions = parts.next()?.split(',').filter(|text| !text.is_empty()).map(condition).collect::<Option<_>>()?;
+        Some(Self { columns, order, conditions })
+    }
+}
+
+// SAFETY: `repr(C)`, and the base comes first.
+unsafe impl VTabCursor for Cursor {
+    fn filter(&mut self, _: c_int, plan: Option<&str>, values: &Filters<'_>) -> Result<()> {
+        self.scan = None;
+        let plan = plan.and_then(Plan::read).ok_or_else(|| Error::ModuleError("a plan that cannot be read".to_owned()))?;
+        let mut conditions = Vec::new();
+        for ((column, operator), value) in plan.conditions.iter().copied().zip(values.iter()) {
+            let is_integral = self.table.columns[column].kind.is_integral();
+            let value = match value {
+                // Nothing compares with null.
+                SqlRef::Null => return Ok(()),
+                SqlRef::Integer(value) if is_integral => Value::Integer(value),
+                SqlRef::Text(_) if !is_integral => Value::Text(value.as_str()?.to_owned()),
+                _ => continue,
+            };
+            conditions.push(Condition { column, operator, value });
+        }
+        let scan = match self.kept_scan(&conditions, &plan) {
+            Ok(None) => self.shared.tables.scan(&self.table, &conditions, plan.order, plan.columns),
+            Ok(Some(scan)) => Ok(scan),
+            Err(error) => Err(error),
+        };
+        self.scan = Some(scan.map_err(|error| self.shared.failed(error))?);
+        self.next()
+    }
+
+    fn next(&mut self) -> Result<()> {
+        let Some(scan) = &mut self.scan else { return Ok(()) };
+        self.row += 1;
+        match scan.advance() {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                self.scan = None;
+                Ok(())
+            }
+            Err(error) => {
+                self.scan = None;
+                Err(self.shared.failed(error))
+            }
+        }
+    }
+
+    fn eof(&self) -> bool {
+        self.scan.is_none()
+    }
+
+    fn column(&self, context: &mut Context, column: c_int) -> Result<()> {
+        let Some(scan) = &self.scan else { return Ok(()) };
+        let value = match scan.value(column as usize) {
+            ValueRef::Null => SqlRef::Null,
+            ValueRef::Integer(value) => SqlRef::Integer(value),
+            ValueRef::Real(value) => SqlRef::Real(value),
+            ValueRef::Text(text) => SqlRef::Text(text.as_bytes()),
+            ValueRef::Blob(bytes) => SqlRef::Blob(bytes),
+        };
+        context.set_result(ToSqlOutput::Borrowed(value))
+    }
+
+    fn rowid(&self) -> Result<i64> {
+        let Some(scan) = &self.scan else { return Ok(self.row) };
+        if let Some(name) = scan.row() {
+            return Ok(name);
+        }
+        if self.table.key_len == 0 {
+            // Its scans give the same rows each time.
+            return Ok(self.row);
+        }
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        names
+            .name((0..self.table.key_len).map(|column| scan.value(column)))
+            .ok_or_else(|| Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_NOMEM), None))
+    }
+}

@@ -1,0 +1,129 @@
+package tarndb;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.toshiba.mwcloud.gs.GridStore;
+import com.toshiba.mwcloud.gs.experimental.DatabaseInfo;
+import com.toshiba.mwcloud.gs.experimental.ExperimentalTool;
+import com.toshiba.mwcloud.gs.experimental.PrivilegeInfo;
+import com.toshiba.mwcloud.gs.experimental.PrivilegeInfo.RoleType;
+import com.toshiba.mwcloud.gs.experimental.UserInfo;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.Map;
+import java.util.Properties;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestInstance;
+import org.junit.jupiter.api.condition.EnabledIfEnvironmentVariable;
+
+/** Log-ins and permissions, on a server of their own; and how a server is found. */
+@TestInstance(TestInstance.Lifecycle.PER_CLASS)
+@EnabledIfEnvironmentVariable(named = "TARNDB_TEST_RESTART", matches = ".+")
+class SecurityTest {
+  private static final int AUTH_FAILED = 10_005;
+  private static final int NOT_ALLOWED = 10_079;
+  private static final int OTHER_CLUSTER = 10_053;
+  private static final int NO_DATABASE = 10_087;
+
+  private Path directory;
+  private String address;
+
+  @BeforeAll
+  void start() throws Exception {
+    directory = Files.createTempDirectory("tarndb-griddb-sql-").resolve("server");
+    Server.run("start " + directory + " login");
+    address = Server.run("address " + directory + " griddb-sql").trim();
+    try (GridStore boss = Server.store(Server.run("address " + directory + " griddb").trim(), "cassandra", "cassandra")) {
+      ExperimentalTool.putDatabase(boss, "shop", new DatabaseInfo("shop", Map.of()), false);
+      for (String user : new String[] {"reader", "owner", "nobody"}) {
+        UserInfo info = new UserInfo();
+        info.setPassword("secret");
+        ExperimentalTool.putUser(boss, user, info, false);
+      }
+      PrivilegeInfo reads = new PrivilegeInfo();
+      reads.setRole(RoleType.READ);
+      ExperimentalTool.putPrivilege(boss, "shop", "reader", reads);
+      PrivilegeInfo all = new PrivilegeInfo();
+      all.setRole(RoleType.ALL);
+      ExperimentalTool.putPrivilege(boss, "shop", "owner", all);
+    }
+    try (Connection owner = login("owner"); Statement statement = owner.createStatement()) {
+      statement.executeUpdate("CREATE TABLE item (id INTEGER PRIMARY KEY, name STRING)");
+      statement.executeUpdate("INSERT INTO item VALUES (1, 'apple')");
+    }
+  }
+
+  @AfterAll
+  void stop() throws Exception {
+    Server.run("stop " + directory);
+  }
+
+  private Connection login(String user) throws SQLException {
+    return Server.connect(address, "shop", user, "secret");
+  }
+
+  @Test
+  void aWrongPasswordIsRefused() {
+    Suite.assertRefused(AUTH_FAILED, () -> Server.connect(address, "shop", "owner", "wrong"));
+    Suite.assertRefused(AUTH_FAILED, () -> Server.connect(address, "shop", "stranger", "secret"));
+  }
+
+  @Test
+  void aReaderReads() throws SQLException {
+    try (Connection reader = login("reader"); Statement statement = reader.createStatement()) {
+      try (ResultSet rows = statement.executeQuery("SELECT * FROM item")) {
+        assertEquals("1|apple", Suite.text(rows));
+      }
+      Suite.assertRefused(NOT_ALLOWED, () -> statement.executeUpdate("INSERT INTO item VALUES (2, 'pear')"));
+      Suite.assertRefused(NOT_ALLOWED, () -> statement.executeUpdate("UPDATE item SET name = 'x'"));
+      Suite.assertRefused(NOT_ALLOWED, () -> statement.executeUpdate("DELETE FROM item"));
+      Suite.assertRefused(NOT_ALLOWED, () -> statement.executeUpdate("DROP TABLE item"));
+      Suite.assertRefused(NOT_ALLOWED, () -> statement.executeUpdate("CREATE TABLE other (id INTEGER PRIMARY KEY)"));
+      Suite.assertRefused(NOT_ALLOWED, () -> statement.executeUpdate("ALTER TABLE item ADD COLUMN v LONG"));
+    }
+  }
+
+  @Test
+  void whoMayNothingSeesNothing() throws SQLException {
+    try (Connection nobody = login("nobody"); Statement statement = nobody.createStatement()) {
+      Suite.assertRefused(NOT_ALLOWED, () -> statement.executeQuery("SELECT * FROM item"));
+      try (ResultSet tables = nobody.getMetaData().getTables(null, null, "%", null)) {
+        assertTrue(!tables.next());
+      }
+      try (ResultSet rows = statement.executeQuery("SELECT 1")) {
+        assertEquals("1", Suite.text(rows));
+      }
+    }
+  }
+
+  @Test
+  void databasesAreApart() throws SQLException {
+    try (Connection boss = Server.connect(address, "public", "cassandra", "cassandra"); Statement statement = boss.createStatement()) {
+      Suite.assertRefused(Suite.SYNTAX, () -> statement.executeQuery("SELECT * FROM item"));
+    }
+    Suite.assertRefused(NO_DATABASE, () -> Server.connect(address, "nowhere", "cassandra", "cassandra"));
+  }
+
+  @Test
+  void aServerIsFoundAsAMemberOfAList() throws SQLException {
+    Properties properties = new Properties();
+    properties.setProperty("user", "owner");
+    properties.setProperty("password", "secret");
+    properties.setProperty("notificationMember", address);
+    try (Connection owner = DriverManager.getConnection("jdbc:gs:///TarnDB/shop", properties); Statement statement = owner.createStatement();
+        ResultSet rows = statement.executeQuery("SELECT name FROM item")) {
+      assertEquals("apple", Suite.text(rows));
+    }
+    SQLException refusal = assertThrows(SQLException.class, () -> DriverManager.getConnection("jdbc:gs://" + address + "/Other/shop", "owner", "secret"));
+    assertEquals(OTHER_CLUSTER, refusal.getErrorCode(), refusal.getMessage());
+  }
+}

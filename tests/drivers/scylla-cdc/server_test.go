@@ -1,0 +1,1 @@
+../go/server_test.go
