@@ -44,7 +44,13 @@ def cluster(start_cluster):
     cluster = start_cluster()
     with client(cluster) as writer:
         until("every member is a peer of the others", lambda: len(writer.get_nodes()) == 3, 30)
-        writer.put(key(0), {"n": 0})
+
+        def has_put():
+            writer.put(key(0), {"n": 0})
+            return True
+
+        # The client may know a node before its partitions.
+        until("the client knows where records belong", lambda: without_error(has_put), 30)
     settle(cluster)
     return cluster
 

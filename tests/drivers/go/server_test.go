@@ -1,4 +1,4 @@
-// Package drivers tests a CQL server through gocql: suites `go`, and `applications-go` and `scylla-cdc`, which have this file by a link. TARNDB_TEST_CQL is host:port of the server; TARNDB_TEST_RESTART is a
+// Package drivers tests a CQL server through gocql: suites `go`, and `applications-go` and `scylla-cdc`, which compile this file, too. TARNDB_TEST_CQL is host:port of the server; TARNDB_TEST_RESTART is a
 // command that ends it with `kill` or `term` and returns once it is ready again.
 package drivers
 

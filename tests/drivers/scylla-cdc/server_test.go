@@ -1,1 +1,0 @@
-../go/server_test.go
