@@ -181,6 +181,14 @@ fn what_cannot_be_is_refused() {
             "CREATE ROLE x WITH OPTIONS = {'max_connections': 'b'}",
             "The option max_connections of a role is a number up to 1000000000000, not \"b\"; 0 is no limit",
         ),
+        (
+            "CREATE ROLE x WITH ACCESS TO DATACENTERS {'datacenter1', 'dc3'}",
+            "Invalid value(s) for DATACENTERS '[dc3]', All values must be valid datacenters",
+        ),
+        (
+            "CREATE ROLE x WITH ACCESS FROM CIDRS {'10.0.0.0/8', 'office'}",
+            "'office' is no address or network, as '10.1.0.0/16' or 'fd00::7' are; groups of networks have no names here",
+        ),
         ("CREATE ROLE x WITH GENERATED PASSWORD", "GENERATED PASSWORD is not supported by TarnDB yet"),
         ("GRANT SELECT ON ALL KEYSPACES TO jo", "GRANT operation is not supported by AllowAllAuthorizer"),
         ("REVOKE SELECT ON ALL KEYSPACES FROM jo", "REVOKE operation is not supported by AllowAllAuthorizer"),
@@ -195,6 +203,31 @@ fn what_cannot_be_is_refused() {
             invalid("A password has 1 to 72 bytes, none of which is zero")
         );
     }
+}
+
+#[test]
+fn access_is_from_the_networks_that_a_superuser_says() {
+    let mut session = session("cassandra");
+    session
+        .run("CREATE ROLE jo WITH LOGIN = true AND ACCESS FROM CIDRS {'10.0.0.0/8', '::1'} AND ACCESS TO DATACENTERS {'datacenter1'}")
+        .unwrap();
+    let admitted = |session: &Session| {
+        ["10.1.2.3", "::1", "127.0.0.1"].map(|address| Roles::of(&session.schema).admits("jo", address.parse().unwrap()))
+    };
+    assert_eq!(admitted(&session), [true, true, false]);
+    session.run("ALTER ROLE jo WITH ACCESS TO ALL DATACENTERS").unwrap();
+    assert_eq!(admitted(&session), [true, true, false]);
+    session.run("ALTER ROLE jo WITH ACCESS FROM CIDRS {'127.0.0.1'}").unwrap();
+    assert_eq!(admitted(&session), [false, false, true]);
+    session.role = Some("jo".to_owned());
+    let own = [
+        ("ALTER ROLE jo WITH ACCESS FROM ALL CIDRS", "Only superusers are allowed to alter access from CIDR groups."),
+        ("ALTER ROLE jo WITH ACCESS TO ALL DATACENTERS", "Only superusers are allowed to alter access to datacenters."),
+    ];
+    assert_refused(&mut session, &own, unauthorized);
+    session.role = Some("cassandra".to_owned());
+    session.run("ALTER ROLE jo WITH ACCESS FROM ALL CIDRS").unwrap();
+    assert_eq!(admitted(&session), [true, true, true]);
 }
 
 #[test]

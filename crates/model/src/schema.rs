@@ -426,7 +426,13 @@ impl Schema {
     /// Whether a role has what came with the log-ins of clients that send digests of passwords: Aerospike's and GridDB's.
     #[must_use]
     pub fn has_digest_logins(&self) -> bool {
-        self.roles.values().any(|role| role.aerospike_hash.is_some() || role.griddb_hash.is_some() || !role.whitelist.is_empty())
+        self.has_whitelists() || self.roles.values().any(|role| role.aerospike_hash.is_some() || role.griddb_hash.is_some())
+    }
+
+    /// Whether a role may log in from some addresses only.
+    #[must_use]
+    pub fn has_whitelists(&self) -> bool {
+        self.roles.values().any(|role| !role.whitelist.is_empty())
     }
 
     /// Whether a role has limits.

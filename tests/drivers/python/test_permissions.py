@@ -4,6 +4,8 @@ import tempfile
 
 import pytest
 from cassandra import InvalidRequest, Unauthorized
+from cassandra.cluster import NoHostAvailable
+from cassandra.connection import ConnectionException
 from cassandra.query import BatchStatement
 
 import server
@@ -122,3 +124,23 @@ def test_traces_which_have_the_statements_of_all_roles_need_select(guarded, boss
         refused(session, "SELECT * FROM system_traces.sessions", resource="<table system_traces.sessions>")
         boss.execute(f"GRANT SELECT ON KEYSPACE system_traces TO {role}")
         assert session.execute("SELECT release_version FROM system.local", trace=True).get_query_trace(20).events
+
+
+def test_a_role_logs_in_from_its_networks_only(guarded, boss, role):
+    read = "SELECT v FROM ks.t WHERE k = 1"
+    boss.execute(f"GRANT SELECT ON ks.t TO {role}")
+    with login(guarded, role) as session:
+        assert session.execute(read).one().v == 0
+        boss.execute(f"ALTER ROLE {role} WITH ACCESS FROM CIDRS {{'10.0.0.0/8', '::1'}}")
+        with pytest.raises((NoHostAvailable, ConnectionException)):
+            session.execute(read)
+    with pytest.raises(NoHostAvailable, match="not permitted to log in from 127.0.0.1"), login(guarded, role):
+        pass
+    boss.execute(f"ALTER ROLE {role} WITH ACCESS FROM CIDRS {{'127.0.0.0/8'}} AND ACCESS TO DATACENTERS {{'datacenter1'}}")
+    with login(guarded, role) as session:
+        assert session.execute(read).one().v == 0
+        with pytest.raises(Unauthorized, match="Only superusers are allowed"):
+            session.execute(f"ALTER ROLE {role} WITH ACCESS FROM ALL CIDRS")
+    for scope in ("FROM CIDRS {'office'}", "TO DATACENTERS {'dc2'}"):
+        with pytest.raises(InvalidRequest):
+            boss.execute(f"ALTER ROLE {role} WITH ACCESS {scope}")

@@ -591,6 +591,10 @@ pub enum DdlError {
     UnknownRoleOption { name: String, suggestion: Option<String> },
     #[error("The option {limit} of a role is a number up to {}, not {value:?}; 0 is no limit", model::ROLE_LIMIT_MAX)]
     RoleLimit { limit: &'static str, value: String },
+    #[error("Invalid value(s) for DATACENTERS '[{0}]', All values must be valid datacenters")]
+    UnknownDatacenters(String),
+    #[error("'{0}' is no address or network, as '10.1.0.0/16' or 'fd00::7' are; groups of networks have no names here")]
+    NoNetwork(String),
     #[error("{0} is not supported by {1}")]
     NoAuthorizer(&'static str, &'static str),
 

@@ -2,11 +2,14 @@
 
 use super::DdlError;
 use super::change::{Context, Outcome};
-use crate::language::ast::{AlterRole, CreateRole, DropRole, GrantRole, Literal, PasswordHashes, RevokeRole, RoleOption, Statement};
+use crate::language::ast::{
+    AccessScope, AlterRole, CreateRole, DropRole, GrantRole, Literal, PasswordHashes, RevokeRole, RoleOption, Statement,
+};
 use crate::roles::{Roles, is_hash};
+use crate::whitelist::is_network;
 use base::nearest;
 use model::{Limit, Permission, ROLE_LIMIT_MAX, Resource, Role, RoleLimits};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Who asks, and the roles as they are.
@@ -92,7 +95,7 @@ impl Asker<'_> {
             return Err(DdlError::RoleName);
         }
         let mut role = Role::default();
-        set_options(&mut role, &create.options)?;
+        self.set_options(&mut role, &create.options)?;
         match self.roles().get(name) {
             None => self.with_role(name, role),
             Some(_) if create.if_not_exists => Ok(Outcome::unchanged()),
@@ -111,6 +114,12 @@ impl Asker<'_> {
                 return Err(DdlError::OnlySuperusers("are allowed to alter superuser status"));
             }
         }
+        if !is_superuser && alter.options.iter().any(|option| matches!(option, RoleOption::Datacenters(_))) {
+            return Err(DdlError::OnlySuperusers("are allowed to alter access to datacenters."));
+        }
+        if !is_superuser && alter.options.iter().any(|option| matches!(option, RoleOption::Cidrs(_))) {
+            return Err(DdlError::OnlySuperusers("are allowed to alter access from CIDR groups."));
+        }
         if name != self.name {
             self.must_have(Permission::Alter, Some(name))?;
         } else if !is_superuser && alter.options.iter().any(|option| matches!(option, RoleOption::Login(_))) {
@@ -123,7 +132,7 @@ impl Asker<'_> {
             None if alter.if_exists => return Ok(Outcome::unchanged()),
             None => return Err(DdlError::UnknownAlteredRole(name.to_owned())),
         };
-        set_options(&mut role, &alter.options)?;
+        self.set_options(&mut role, &alter.options)?;
         self.with_role(name, role)
     }
 
@@ -172,43 +181,54 @@ impl Asker<'_> {
         self.with_member_of(revokee, |member_of| member_of.remove(role))
     }
 
-    fn with_member_of(
-        &self,
-        name: &str,
-        change: impl FnOnce(&mut std::collections::BTreeSet<String>) -> bool,
-    ) -> Result<Outcome, DdlError> {
+    fn with_member_of(&self, name: &str, change: impl FnOnce(&mut BTreeSet<String>) -> bool) -> Result<Outcome, DdlError> {
         let mut role = self.roles().get(name).map(|role| Role::clone(role)).unwrap_or_default();
         change(&mut role.member_of);
         self.with_role(name, role)
     }
-}
 
-fn set_options(role: &mut Role, options: &[RoleOption]) -> Result<(), DdlError> {
-    for option in options {
-        match option {
-            RoleOption::HashedPassword(hash) if is_hash(hash) => {
-                // Nobody knows the password here, so there is nothing that clients of other protocols could log in by.
-                (role.password_hash, role.aerospike_hash, role.griddb_hash) = (Some(hash.to_string()), None, None);
+    fn set_options(&self, role: &mut Role, options: &[RoleOption]) -> Result<(), DdlError> {
+        for option in options {
+            match option {
+                RoleOption::HashedPassword(hash) if is_hash(hash) => {
+                    // Nobody knows the password here, so there is nothing that clients of other protocols could log in by.
+                    (role.password_hash, role.aerospike_hash, role.griddb_hash) = (Some(hash.to_string()), None, None);
+                }
+                RoleOption::PasswordHashes(hashes) => {
+                    let PasswordHashes { password, aerospike, griddb } = hashes.clone();
+                    [role.password_hash, role.aerospike_hash, role.griddb_hash] =
+                        [password, aerospike, griddb].map(|hash| hash.map(String::from));
+                }
+                RoleOption::HashedPassword(_) => return Err(DdlError::HashedPassword),
+                // `roles::set_hash` has replaced it.
+                RoleOption::Password(_) => return Err(DdlError::Unsupported("a password that has not been hashed")),
+                RoleOption::GeneratedPassword => return Err(DdlError::Unsupported("GENERATED PASSWORD")),
+                RoleOption::Superuser(is_superuser) => role.is_superuser = *is_superuser,
+                RoleOption::Login(can_login) => role.can_login = *can_login,
+                RoleOption::Options(options) => role.limits = limits_of(options)?,
+                // There is one datacenter: access to it is access to all.
+                RoleOption::Datacenters(scope) => self.check_datacenters(scope)?,
+                RoleOption::Cidrs(scope) => role.whitelist = whitelist_of(scope)?,
             }
-            RoleOption::PasswordHashes(hashes) => {
-                let PasswordHashes { password, aerospike, griddb } = hashes.clone();
-                [role.password_hash, role.aerospike_hash, role.griddb_hash] =
-                    [password, aerospike, griddb].map(|hash| hash.map(String::from));
-            }
-            RoleOption::HashedPassword(_) => return Err(DdlError::HashedPassword),
-            // `roles::set_hash` has replaced it.
-            RoleOption::Password(_) => return Err(DdlError::Unsupported("a password that has not been hashed")),
-            RoleOption::GeneratedPassword => return Err(DdlError::Unsupported("GENERATED PASSWORD")),
-            RoleOption::Superuser(is_superuser) => role.is_superuser = *is_superuser,
-            RoleOption::Login(can_login) => role.can_login = *can_login,
-            RoleOption::Options(options) => role.limits = limits_of(options)?,
-            RoleOption::Datacenters(_) => {
-                return Err(DdlError::NoAuthorizer("ACCESS TO DATACENTERS operations", "AllowAllNetworkAuthorizer"));
-            }
-            RoleOption::Cidrs(_) => return Err(DdlError::NoAuthorizer("ACCESS FROM CIDRS operations", "AllowAllCIDRAuthorizer")),
+        }
+        Ok(())
+    }
+
+    /// Refuses datacenters that there are not.
+    fn check_datacenters(&self, scope: &AccessScope) -> Result<(), DdlError> {
+        let own = self.context.environment.data_center;
+        let unknown: Vec<&str> = scope.names().filter(|name| *name != own).collect();
+        match unknown.is_empty() {
+            true => Ok(()),
+            false => Err(DdlError::UnknownDatacenters(unknown.join(", "))),
         }
     }
-    Ok(())
+}
+
+/// The networks that `ACCESS FROM` gives; none for all.
+fn whitelist_of(scope: &AccessScope) -> Result<BTreeSet<String>, DdlError> {
+    let network = |name: &str| if is_network(name) { Ok(name.to_owned()) } else { Err(DdlError::NoNetwork(name.to_owned())) };
+    scope.names().map(network).collect()
 }
 
 /// The limits that `OPTIONS` gives; those that it does not name are none. 0 is none, too.

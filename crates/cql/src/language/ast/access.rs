@@ -81,6 +81,17 @@ pub enum AccessScope {
     Only(Vec<Box<str>>),
 }
 
+impl AccessScope {
+    /// What it is restricted to; nothing where it is not.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let names: &[Box<str>] = match self {
+            Self::All => &[],
+            Self::Only(names) => names,
+        };
+        names.iter().map(AsRef::as_ref)
+    }
+}
+
 /// `GRANT role TO grantee`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GrantRole {

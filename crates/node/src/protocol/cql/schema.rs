@@ -38,6 +38,10 @@ impl SchemaChange for SchemaStatement {
         let Some(ddl::Change { schema, event, further, dropped }) = outcome.change else {
             return Ok(ResolvedChange { update: None, warnings });
         };
+        if schema.has_whitelists() && !environment.knows_digest_logins {
+            let message = "ACCESS FROM CIDRS can be restricted once every member of the cluster runs a program that knows it";
+            return Err(CqlError::invalid(message).into());
+        }
         let schema = match schema.has_digest_logins() && !environment.knows_digest_logins {
             true => Arc::new(roles::without_digest_logins(&schema)),
             false => schema,
