@@ -160,6 +160,8 @@ pub(crate) struct BackupArguments {
     /// Rows that change meanwhile may wait in so much of each node's memory; when there are more, the backup fails and not the writers.
     #[arg(long, value_name = "SIZE", default_value = "64MiB")]
     pub(crate) buffer: Size,
+    #[command(flatten)]
+    pub(crate) key: BackupKeyArguments,
     /// In a cluster, --http names all members, with commas between.
     #[command(flatten)]
     pub(crate) node: NodeArguments,
@@ -172,6 +174,8 @@ pub(crate) enum BackupCommand {
         /// The backup.
         #[arg(value_name = "DIR")]
         folder: PathBuf,
+        #[command(flatten)]
+        key: BackupKeyArguments,
     },
     /// End the backup that runs, whoever has started it: its tool fails.
     End {
@@ -194,9 +198,22 @@ pub(crate) struct RestoreArguments {
     /// At most so many bytes of rows a second, as 20MiB.
     #[arg(long, value_name = "SIZE")]
     pub(crate) rate_limit: Option<Size>,
+    #[command(flatten)]
+    pub(crate) key: BackupKeyArguments,
     /// In a cluster, --http names all members, with commas between.
     #[command(flatten)]
     pub(crate) node: NodeArguments,
+}
+
+/// The master key of a backup that is encrypted.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct BackupKeyArguments {
+    /// The backup is encrypted; this file has its master key: 64 hexadecimal digits or 32 bytes in Base64.
+    #[arg(long, value_name = "FILE", conflicts_with = "encryption_key_command")]
+    pub(crate) encryption_key_file: Option<PathBuf>,
+    /// A command for the shell that prints that key instead.
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) encryption_key_command: Option<String>,
 }
 
 #[derive(Clone, Debug, Args)]

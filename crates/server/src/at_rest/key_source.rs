@@ -19,7 +19,7 @@ const BYTES_MAX: u64 = 64 << 10;
 /// Whoever else can read the key can read the data. The group may: secrets that Kubernetes mounts are their group's.
 const MODE_REFUSED: u32 = 0o027;
 /// Bytes of any key.
-pub(super) const KEY_BYTES: usize = 32;
+pub(crate) const KEY_BYTES: usize = 32;
 
 /// Where the master key comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,7 +96,7 @@ impl KeySource {
     }
 
     /// The master keys, the current one first.
-    pub(super) fn read(&self) -> Result<Vec<MasterKey>, KeySourceError> {
+    pub(crate) fn read(&self) -> Result<Vec<MasterKey>, KeySourceError> {
         let (whence, text) = match self {
             Self::File(path) => ("encryption_key_file", read_file(path)?),
             Self::Command(command) => ("encryption_key_command", run(command)?),
@@ -145,8 +145,8 @@ fn run(command: &str) -> Result<Vec<u8>, KeySourceError> {
     if status.success() { text.map_err(KeySourceError::Run) } else { Err(KeySourceError::Failed(status)) }
 }
 
-/// A key that wraps the data key.
-pub(super) struct MasterKey([u8; KEY_BYTES]);
+/// A key that wraps data keys.
+pub(crate) struct MasterKey([u8; KEY_BYTES]);
 
 impl fmt::Debug for MasterKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -164,14 +164,14 @@ impl MasterKey {
     }
 
     /// By what people tell keys apart: nothing of the key follows from it.
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         let mut name = [0; KEY_BYTES];
         derive(&self.0, b"tarndb master key name", &mut name);
         to_hex(&name[..8])
     }
 
-    /// Encrypts a data key of the node with this identity.
-    pub(super) fn wrap(&self, identity: u128, data_key: &[u8; KEY_BYTES]) -> Vec<u8> {
+    /// Encrypts a data key of the node, or the backup, with this identity.
+    pub(crate) fn wrap(&self, identity: u128, data_key: &[u8; KEY_BYTES]) -> Vec<u8> {
         let mut nonce = [0; NONCE_LEN];
         io_linux::fill_with_entropy(&mut nonce);
         let mut sealed = data_key.to_vec();
@@ -182,7 +182,7 @@ impl MasterKey {
     }
 
     /// Undoes that; `None` if another key wrapped it, or it is not what was wrapped.
-    pub(super) fn unwrap(&self, identity: u128, wrapped: &[u8]) -> Option<[u8; KEY_BYTES]> {
+    pub(crate) fn unwrap(&self, identity: u128, wrapped: &[u8]) -> Option<[u8; KEY_BYTES]> {
         let (nonce, sealed) = wrapped.split_first_chunk::<NONCE_LEN>()?;
         let (mut sealed, whose) = (sealed.to_vec(), Aad::from(identity.to_le_bytes()));
         let data_key = self.cipher().open_in_place(Nonce::assume_unique_for_key(*nonce), whose, &mut sealed).ok()?;
@@ -202,11 +202,11 @@ pub(super) fn derive(key: &[u8; KEY_BYTES], purpose: &[u8], derived: &mut [u8; K
     okm.fill(derived).expect("it has the length that was asked for");
 }
 
-pub(super) fn to_hex(bytes: &[u8]) -> String {
+pub(crate) fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
-pub(super) fn from_hex(text: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn from_hex(text: &[u8]) -> Option<Vec<u8>> {
     let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
     let (pairs, rest) = text.as_chunks::<2>();
     let bytes = pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)).collect::<Option<Vec<u8>>>()?;

@@ -14,7 +14,7 @@
 mod key_source;
 mod small_files;
 
-pub(crate) use key_source::{KeySource, KeySourceError};
+pub(crate) use key_source::{KEY_BYTES, KeySource, KeySourceError, MasterKey, from_hex, to_hex};
 
 use crate::config::Config;
 use crate::file_copy::read_copy;
@@ -22,7 +22,7 @@ use crate::identity;
 use engine::LogKey;
 use io::{BlobFault, choose_copy, seal_blob};
 use io_linux::{ContentCipher, replace_file};
-use key_source::{KEY_BYTES, MasterKey, derive, from_hex, to_hex};
+use key_source::derive;
 use serde::{Deserialize, Serialize};
 use small_files::SmallFileCipher;
 use std::collections::BTreeMap;

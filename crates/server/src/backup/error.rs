@@ -1,5 +1,6 @@
 //! Why a backup or restore has not been made.
 
+use crate::at_rest::KeySourceError;
 use crate::operate::OperateError;
 use std::path::PathBuf;
 
@@ -67,6 +68,26 @@ pub(crate) enum BackupError {
         /// What is wrong.
         why: &'static str,
     },
+    /// There is no master key where it should be.
+    #[error(transparent)]
+    NoKey(#[from] KeySourceError),
+    /// It takes a key.
+    #[error("the backup is encrypted under master key {master_key}: give --encryption-key-file or --encryption-key-command")]
+    Encrypted {
+        /// The name of the key.
+        master_key: String,
+    },
+    /// A key is given, and nothing is encrypted: it may be another backup than the one that is meant.
+    #[error("the backup is not encrypted; if it should be, it is not the one that was taken. To use it, leave the key out")]
+    Plain,
+    /// It is another key.
+    #[error("the backup is encrypted under master key {wanted}, and {given} is given: without that key it cannot be read")]
+    WrongKey {
+        /// The name of the key.
+        wanted: String,
+        /// The names of those that there are.
+        given: String,
+    },
     /// It is of a later release.
     #[error("the backup is of format {found}, this program reads {known}; use the release that wrote it, or a later one")]
     Newer {
@@ -129,7 +150,16 @@ impl BackupError {
     pub(crate) fn is_usage(&self) -> bool {
         match self {
             Self::Node(error) => !matches!(error, OperateError::Refused { .. } | OperateError::Unavailable { .. }),
-            error => matches!(error, Self::Unknown { .. } | Self::RateLimit { .. } | Self::Slots { .. }),
+            error => matches!(
+                error,
+                Self::Unknown { .. }
+                    | Self::RateLimit { .. }
+                    | Self::Slots { .. }
+                    | Self::NoKey(_)
+                    | Self::Encrypted { .. }
+                    | Self::Plain
+                    | Self::WrongKey { .. }
+            ),
         }
     }
 }

@@ -9,7 +9,9 @@
 //! One point in time: a node that is paused runs no operation. Release succeeds when it was paused until then, and is asked for when all were paused.
 //! So there is a moment at which all were, and the backup is what was written before it.
 
+mod archive;
 mod client;
+mod encryption;
 pub(crate) mod endpoint;
 mod error;
 mod files;

@@ -1,12 +1,12 @@
 //! `tarndb restore`: tables, rows, unfinished batches, views, in this order; each step may be done twice.
 
+use super::archive::Archive;
 use super::client::Nodes;
 use super::error::BackupError;
-use super::format::{Chunks, Manifest};
 use super::meter::Meter;
 use super::progress::{PROGRESS, RestoreProgress, Step};
 use super::throttle::Throttle;
-use super::verify::{read_schema, verify};
+use super::verify::verify;
 use crate::cli::RestoreArguments;
 use crate::operate::OperateError;
 use base::TableId;
@@ -30,7 +30,7 @@ const BATCH_KEY_BYTES: usize = 2;
 
 struct Restore<'a> {
     nodes: Nodes,
-    manifest: Manifest,
+    archive: Archive,
     arguments: &'a RestoreArguments,
     /// What is restored; its tables have the uuids that they get.
     schema: Schema,
@@ -48,7 +48,7 @@ struct Restore<'a> {
 /// Restores a backup.
 pub(crate) fn restore(arguments: &RestoreArguments) -> Result<ExitCode, BackupError> {
     let folder = &arguments.from;
-    let manifest = verify(folder)?;
+    let archive = verify(folder, &arguments.key)?;
     let path = arguments.progress.clone().unwrap_or_else(|| folder.join(PROGRESS));
     let progress = match RestoreProgress::read(&path)? {
         Some(progress) if progress.tables != arguments.table => return Err(BackupError::OtherTables { progress: path }),
@@ -65,10 +65,10 @@ pub(crate) fn restore(arguments: &RestoreArguments) -> Result<ExitCode, BackupEr
     };
     let throttle = Throttle::new(arguments.rate_limit)?;
     let nodes = Nodes::new(&arguments.node)?;
-    let meter = Meter::start(manifest.files.iter().map(|file| file.chunks).sum(), "chunks");
-    let schema = wanted(&read_schema(folder, &manifest)?, &progress)?;
+    let meter = Meter::start(archive.manifest.files.iter().map(|file| file.chunks).sum(), "chunks");
+    let schema = wanted(&archive.schema()?, &progress)?;
     let (ids, primaries, begun) = (BTreeMap::new(), BTreeMap::new(), Instant::now());
-    let mut restore = Restore { nodes, manifest, arguments, schema, progress, path, stored: begun, ids, primaries, throttle, meter };
+    let mut restore = Restore { nodes, archive, arguments, schema, progress, path, stored: begun, ids, primaries, throttle, meter };
     // Before anything is made: whoever goes on knows that it is his.
     restore.progress.write(&restore.path)?;
     restore.run()?;
@@ -151,7 +151,7 @@ impl Restore<'_> {
             match attempt() {
                 Err(BackupError::Node(error @ (OperateError::Unreachable { .. } | OperateError::Unavailable { .. }))) => {
                     if begun.elapsed() > PATIENCE {
-                        let file = self.manifest.files.get(self.progress.file).map_or_else(String::new, |file| file.name.clone());
+                        let file = self.archive.manifest.files.get(self.progress.file).map_or_else(String::new, |file| file.name.clone());
                         return Err(BackupError::Stopped { why: error.to_string(), at: (self.progress.chunks, file) });
                     }
                     std::thread::sleep(AGAIN);
@@ -175,8 +175,8 @@ impl Restore<'_> {
             let id = |log: bool, id: TableId| if log { batch_log(id) } else { id };
             self.ids.insert(id(is_log, table.id), (id(is_log, known.id), table.keyspace.clone()));
         }
-        while let Some(entry) = self.manifest.files.get(self.progress.file).cloned() {
-            let mut chunks = Chunks::open(&self.arguments.from, &entry)?;
+        while let Some(entry) = self.archive.manifest.files.get(self.progress.file).cloned() {
+            let mut chunks = self.archive.chunks(&entry)?;
             for _ in 0..self.progress.chunks {
                 chunks.next()?;
             }

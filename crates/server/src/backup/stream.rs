@@ -1,7 +1,8 @@
 //! One core's stream becomes one file.
 
+use super::encryption::{BackupCipher, Place};
 use super::error::BackupError;
-use super::format::{FileEntry, chunk};
+use super::format::{FileEntry, chunk, rows_file};
 use super::meter::Meter;
 use super::throttle::{PIECE_BYTES, Throttle};
 use crate::operate::Asked;
@@ -59,6 +60,7 @@ impl Progress {
 struct Writer {
     file: BufWriter<File>,
     path: PathBuf,
+    number: u32,
     entry: FileEntry,
     rows: Vec<u8>,
     /// What the file was at each cut.
@@ -70,14 +72,17 @@ pub(crate) struct Shared {
     pub(crate) progress: Progress,
     pub(crate) throttle: Throttle,
     pub(crate) meter: Meter,
+    pub(crate) cipher: Option<BackupCipher>,
 }
 
-/// Writes a stream to a file, up to the cut that holds.
-pub(crate) fn receive(node: &Asked, target: &str, folder: &Path, name: String, shared: &Shared) -> Result<FileEntry, BackupError> {
+/// Writes a stream to the file of this number, up to the cut that holds.
+pub(crate) fn receive(node: &Asked, target: &str, folder: &Path, number: u32, shared: &Shared) -> Result<FileEntry, BackupError> {
+    let name = rows_file(number);
     let path = folder.join(&name);
     let file = File::create_new(&path).map_err(|source| BackupError::File { path: path.clone(), source })?;
     let entry = FileEntry { name, ..FileEntry::default() };
-    let mut writer = Writer { file: BufWriter::with_capacity(1 << 20, file), path, entry, rows: Vec::new(), cuts: Vec::new() };
+    let file = BufWriter::with_capacity(1 << 20, file);
+    let mut writer = Writer { file, path, number, entry, rows: Vec::new(), cuts: Vec::new() };
     let mut outcome = Ok(None);
     node.stream(target, &mut |stream| {
         outcome = writer.follow(node, stream, shared);
@@ -108,11 +113,11 @@ impl Writer {
                 FrameKind::Rows => {
                     self.rows.extend_from_slice(&payload);
                     if self.rows.len() >= CHUNK_BYTES {
-                        self.flush()?;
+                        self.flush(shared)?;
                     }
                 }
                 FrameKind::Cut => {
-                    self.flush()?;
+                    self.flush(shared)?;
                     let number = payload.first_chunk().map_or(0, |number| u32::from_le_bytes(*number));
                     self.cuts.push((number, self.entry.clone()));
                 }
@@ -127,7 +132,7 @@ impl Writer {
     }
 
     /// Writes chunks of what has come: each has whole rows.
-    fn flush(&mut self) -> Result<(), BackupError> {
+    fn flush(&mut self, shared: &Shared) -> Result<(), BackupError> {
         let rows = std::mem::take(&mut self.rows);
         let (mut start, mut at, mut count) = (0, 0, 0);
         for row in ReceivedRows::new(&rows) {
@@ -135,18 +140,18 @@ impl Writer {
             at += row.encoded.len();
             count += 1;
             if at - start >= CHUNK_BYTES {
-                self.write(&rows[start..at], count)?;
+                self.write(&rows[start..at], count, shared)?;
                 (start, count) = (at, 0);
             }
         }
         if at > start {
-            self.write(&rows[start..at], count)?;
+            self.write(&rows[start..at], count, shared)?;
         }
         Ok(())
     }
 
-    fn write(&mut self, rows: &[u8], count: u64) -> Result<(), BackupError> {
-        let bytes = chunk(rows);
+    fn write(&mut self, rows: &[u8], count: u64, shared: &Shared) -> Result<(), BackupError> {
+        let bytes = chunk(rows, Place::chunk(self.number, self.entry.chunks), shared.cipher.as_ref());
         self.file.write_all(&bytes).map_err(|source| self.failed(source))?;
         self.entry.bytes += bytes.len() as u64;
         self.entry.chunks += 1;

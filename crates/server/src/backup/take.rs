@@ -1,10 +1,11 @@
 //! `tarndb backup`: takes one, verifies one, or ends one.
 
 use super::client::Nodes;
+use super::encryption::{BackupCipher, Place, WrappedKey};
 use super::endpoint::Places;
 use super::error::BackupError;
 use super::files::replace;
-use super::format::{FORMAT, FileEntry, Manifest, SCHEMA, rows_file};
+use super::format::{FileEntry, Manifest, SCHEMA};
 use super::meter::Meter;
 use super::stream::{Progress, Shared, receive};
 use super::target::Target;
@@ -28,9 +29,9 @@ const START_PATIENCE: Duration = Duration::from_secs(3);
 /// Takes a backup, verifies or ends one.
 pub(crate) fn backup(arguments: &BackupArguments) -> Result<ExitCode, BackupError> {
     match &arguments.command {
-        Some(BackupCommand::Verify { folder }) => {
-            let manifest = verify(folder)?;
-            println!("{} is whole: {}", folder.display(), summary(&manifest));
+        Some(BackupCommand::Verify { folder, key }) => {
+            let archive = verify(folder, key)?;
+            println!("{} is whole: {}", folder.display(), summary(&archive.manifest));
             return Ok(ExitCode::SUCCESS);
         }
         Some(BackupCommand::End { node }) => {
@@ -44,6 +45,7 @@ pub(crate) fn backup(arguments: &BackupArguments) -> Result<ExitCode, BackupErro
     }
     let folder = arguments.to.as_deref().expect("the command line asks for it");
     let throttle = Throttle::new(arguments.rate_limit)?;
+    let (cipher, key) = arguments.key.draw()?.unzip();
     let nodes = Nodes::new(&arguments.node)?;
     let keyspaces = keyspaces(&nodes.schema()?, &arguments.keyspace)?;
     let target = Target::prepare(folder, arguments.restart)?;
@@ -51,7 +53,8 @@ pub(crate) fn backup(arguments: &BackupArguments) -> Result<ExitCode, BackupErro
     let mut seed = [0; 8];
     io_linux::fill_with_entropy(&mut seed);
     let session = u64::from_le_bytes(seed);
-    let taken = Take { nodes: &nodes, keyspaces: &keyspaces, target: &target, session }.run(throttle, arguments.buffer.0);
+    let take = Take { nodes: &nodes, keyspaces: &keyspaces, target: &target, session, key };
+    let taken = take.run(throttle, arguments.buffer.0, cipher);
     // Whatever has become of it, nodes keep nothing for it any more.
     let whole = u8::from(taken.is_ok());
     nodes.all(&format!("/backup/end?session={session}&whole={whole}"), &[]);
@@ -69,7 +72,8 @@ pub(crate) fn backup(arguments: &BackupArguments) -> Result<ExitCode, BackupErro
 
 fn summary(manifest: &Manifest) -> String {
     let (rows, bytes) = manifest.files.iter().fold((0, 0), |(rows, bytes), file| (rows + file.rows, bytes + file.bytes));
-    format!("keyspaces {}, {} files, {rows} rows, {bytes} bytes", manifest.keyspaces.join(", "), manifest.files.len())
+    let encrypted = if manifest.encryption.is_some() { ", encrypted" } else { "" };
+    format!("keyspaces {}, {} files, {rows} rows, {bytes} bytes{encrypted}", manifest.keyspaces.join(", "), manifest.files.len())
 }
 
 fn keyspaces(schema: &Schema, wanted: &[String]) -> Result<Vec<String>, BackupError> {
@@ -91,23 +95,26 @@ struct Take<'a> {
     keyspaces: &'a [String],
     target: &'a Target,
     session: u64,
+    /// What the manifest has of the cipher's key.
+    key: Option<WrappedKey>,
 }
 
 impl Take<'_> {
-    fn run(&self, throttle: Throttle, buffer_bytes: u64) -> Result<Manifest, BackupError> {
+    fn run(&self, throttle: Throttle, buffer_bytes: u64, cipher: Option<BackupCipher>) -> Result<Manifest, BackupError> {
         let session = self.session;
         let started = self.start(buffer_bytes)?;
         self.check_slots(&started)?;
         let streams: usize = started.iter().map(|node| usize::from(node.cores)).sum();
-        let shared = Shared { progress: Progress::default(), throttle, meter: Meter::start(streams as u64, "cores scanned") };
+        let meter = Meter::start(streams as u64, "cores scanned");
+        let shared = Shared { progress: Progress::default(), throttle, meter, cipher };
         let (schema, files) = std::thread::scope(|scope| {
             let mut receivers = Vec::new();
             for (node, places) in self.nodes.0.iter().zip(&started) {
                 for core in 0..places.cores {
-                    let (name, shared) = (rows_file(receivers.len()), &shared);
+                    let (number, shared) = (receivers.len() as u32, &shared);
                     receivers.push(scope.spawn(move || {
                         let target = format!("/backup/rows?session={session}&core={core}");
-                        let received = receive(node, &target, self.target.folder(), name, shared);
+                        let received = receive(node, &target, self.target.folder(), number, shared);
                         received.map_err(|error| shared.progress.fail(error)).ok()
                     }));
                 }
@@ -119,7 +126,7 @@ impl Take<'_> {
         });
         drop(shared.meter);
         match (shared.progress.lock().fault.take(), schema) {
-            (None, Some(schema)) => self.finish(schema, files),
+            (None, Some(schema)) => self.finish(schema, files, shared.cipher.as_ref()),
             (fault, _) => Err(fault.expect("without a schema there is a fault")),
         }
     }
@@ -191,17 +198,23 @@ impl Take<'_> {
         kept.map(|(name, keyspace)| (name.clone(), Arc::clone(keyspace))).collect()
     }
 
-    fn finish(&self, schema: Schema, files: Vec<FileEntry>) -> Result<Manifest, BackupError> {
-        let blob = schema_blob::encode(&schema);
-        replace(self.target.folder(), SCHEMA, &blob)?;
-        let manifest = Manifest {
-            format: FORMAT,
+    fn finish(&self, schema: Schema, files: Vec<FileEntry>, cipher: Option<&BackupCipher>) -> Result<Manifest, BackupError> {
+        let mut manifest = Manifest {
+            format: Manifest::format_of(cipher.is_some()),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             taken_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
             keyspaces: self.keyspaces.to_vec(),
-            schema_crc32: base::checksum(&blob),
+            schema_crc32: 0,
+            encryption: self.key.clone(),
             files,
         };
+        let blob = schema_blob::encode(&schema);
+        let stored = match cipher {
+            Some(cipher) => cipher.seal(Place::SCHEMA, &manifest.sealed(), blob),
+            None => blob,
+        };
+        manifest.schema_crc32 = base::checksum(&stored);
+        replace(self.target.folder(), SCHEMA, &stored)?;
         self.target.finish(&manifest.to_bytes())?;
         Ok(manifest)
     }

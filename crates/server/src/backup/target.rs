@@ -9,7 +9,7 @@
 
 use super::error::BackupError;
 use super::files::{replace, sync_folder};
-use super::format::{FORMAT, MANIFEST, SCHEMA, rows_file};
+use super::format::{MANIFEST, SCHEMA, rows_file_number};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 
@@ -56,7 +56,7 @@ impl Target {
             return Err(BackupError::Unfinished { folder: folder.to_owned(), files: rows.len(), bytes });
         }
         target.remove(|name| name != MARKER).map_err(failed)?;
-        std::fs::write(folder.join(MARKER), format!("{{\"format\": {FORMAT}}}\n")).and_then(|()| sync_folder(folder)).map_err(failed)?;
+        std::fs::write(folder.join(MARKER), "{}\n").and_then(|()| sync_folder(folder)).map_err(failed)?;
         Ok(target)
     }
 
@@ -93,7 +93,7 @@ fn names(folder: &Path) -> std::io::Result<Vec<String>> {
 }
 
 fn is_rows(name: &str) -> bool {
-    name.strip_suffix(".rows").and_then(|number| number.parse().ok()).is_some_and(|number: usize| rows_file(number) == name)
+    rows_file_number(name).is_some()
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Encryption at rest: nothing plain in any file, the right key opens it, another one does not, and keys are replaced while the node runs.
 
+use crate::backup::{must, run, tool};
 use crate::client::Client;
 use crate::harness::{Folder, Server, end, kill, refused, start, tarndb};
 use crate::rows::{check_rows, write_rows};
@@ -278,4 +279,40 @@ fn inspect_reads_an_encrypted_directory_with_its_key() {
     assert!(code == 2 && text.contains("is encrypted: set encryption_key_file"), "{code}: {text}");
     let (code, text) = inspect(&[data.join("shard-0.data").to_str().unwrap()]);
     assert!(code == 2 && text.contains("is encrypted: its key is in the data directory"), "{code}: {text}");
+}
+
+#[test]
+fn an_encrypted_backup_has_nothing_plain_and_opens_with_its_key_only() {
+    let folder = Folder::new("encrypted-backup");
+    let server = Server::start(start(&folder, &["--cores", "2", "--capacity", "300MiB"]));
+    write_words(&server);
+    let [first, second] = [("first", FIRST), ("second", SECOND)].map(|(name, key)| key_file(&folder, name, &[key]));
+    let said = must(tool("backup", &server, &folder, &with_key(&first)));
+    assert!(said.trim_end().ends_with("bytes, encrypted"), "{said}");
+    let directory = folder.0.join("backup");
+    assert_eq!(found(&directory), []);
+    let verify = |key: &[&str]| {
+        let mut command = tarndb(&["backup", "verify"]);
+        command.args(key).arg(&directory);
+        run(command)
+    };
+    let (code, said) = verify(&[]);
+    assert!(code == 2 && said.contains("is encrypted under master key") && said.contains("--encryption-key-file"), "{said}");
+    let (code, said) = verify(&with_key(&second));
+    assert!(code == 2 && said.contains("without that key it cannot be read"), "{said}");
+    assert_eq!(verify(&with_key(&first)).0, 0);
+    // Both keys, while one is replaced.
+    let both = key_file(&folder, "both", &[SECOND, FIRST]);
+    assert_eq!(verify(&with_key(&both)).0, 0);
+    Client::connect(server.field("cql")).must("DROP KEYSPACE k");
+    let (code, said) = run(tool("restore", &server, &folder, &with_key(&second)));
+    assert!(code == 2 && said.contains("without that key"), "{said}");
+    must(tool("restore", &server, &folder, &["--encryption-key-command", &format!("cat {}", first.display())]));
+    check_words(&server);
+    // One that is plain is not what somebody with a key expects.
+    fs::remove_dir_all(&directory).unwrap();
+    must(tool("backup", &server, &folder, &[]));
+    let (code, said) = verify(&with_key(&first));
+    assert!(code == 2 && said.contains("is not encrypted"), "{said}");
+    end(server);
 }
