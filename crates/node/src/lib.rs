@@ -33,7 +33,10 @@ mod traces;
 mod tracing;
 mod transport;
 
-pub use crate::audit::{AuditConfig, AuditFilter, AuditMessage, Categories, Category, Lines, Names, WhenFull, append_dropped};
+pub use crate::audit::{
+    AuditConfig, AuditFilter, AuditMessage, Categories, Category, Lines, Names, OperatorAudit, OperatorFailure, OperatorRequest, WhenFull,
+    append_dropped,
+};
 pub use crate::backup::{
     BackupFigures, BackupPort, BackupRequest, FRAME_HEAD_BYTES, FrameKind, FrameReceiver, PlaceReport, frames, read_frame_head,
 };

@@ -18,6 +18,7 @@
 //! A few connections at a time, each with one small request and a deadline: a node's own port, not a web server. Who connects and says nothing is
 //! cut for those who come later.
 
+mod audit;
 mod changes;
 mod connections;
 mod reply;
@@ -36,7 +37,8 @@ use crate::metrics;
 use crate::operator_logins::{OperatorLogins, OperatorRefusal, OperatorRights};
 use crate::status::{Status, is_removed};
 use crate::tls_stream::TlsStream;
-use ::node::{Answer, Board, ClientTlsConfig, Order};
+use ::node::{Answer, AuditConfig, Board, ClientTlsConfig, Order};
+use audit::HttpAudit;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use changes::Feeds;
@@ -76,6 +78,7 @@ struct Served {
     console: Console,
     streams: Streams,
     settings: Option<SettingsControl>,
+    audit: HttpAudit,
 }
 
 /// Who is answered, and how.
@@ -86,7 +89,10 @@ pub(crate) struct HttpOptions {
     pub(crate) tls: Option<ClientTlsConfig>,
     pub(crate) console: Console,
     pub(crate) settings: SettingsControl,
+    pub(crate) audit: Option<AuditConfig>,
 }
+
+const TOO_MANY_FAILURES: &str = "429 Too Many Requests";
 
 /// A record of TLS that begins a handshake. No request does.
 const HANDSHAKE: u8 = 0x16;
@@ -94,11 +100,13 @@ const HANDSHAKE: u8 = 0x16;
 impl Http {
     /// Listens; the node's health is 503 until it is ready.
     pub(crate) fn start(options: HttpOptions, board: Arc<Board>) -> Result<Self, Failure> {
-        let HttpOptions { address, connections_max, requires_login, tls, console, settings } = options;
+        let HttpOptions { address, connections_max, requires_login, tls, console, settings, audit } = options;
         let failed = |source| Failure::Http { address, source };
         let listener = TcpListener::bind(address).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let served = Arc::new(Served { tls, console, settings: Some(settings), ..Served::new(board, connections_max, requires_login) });
+        let audit = HttpAudit::new(audit);
+        let served = Served { tls, console, settings: Some(settings), audit, ..Served::new(board, connections_max, requires_login) };
+        let served = Arc::new(served);
         let shared = Arc::clone(&served);
         let accept = move || {
             for stream in listener.incoming() {
@@ -139,6 +147,7 @@ impl Served {
             console: Console::default(),
             streams: Streams::default(),
             settings: None,
+            audit: HttpAudit::new(None),
         }
     }
 }
@@ -205,22 +214,10 @@ fn reply_to(
 ) -> std::io::Result<()> {
     let Some(request) = Request::read(stream, deadline)? else { return Ok(()) };
     connection.waits.store(request.method() == "POST", Ordering::Release);
-    let address = connection.stream.peer_addr()?.ip();
-    let reply = match Target::of(request.method(), request.target()) {
-        None if changes::is_feed(&request) => match answer_feed(served, connection, stream, transport, &request)? {
-            Some(reply) => reply,
-            None => return Ok(()),
-        },
-        None => answer(served, transport, address, &request),
-        Some(target) => match refuse_backup(served, transport, address, &request) {
-            Some(refusal) => refusal,
-            None => match answer_backup(served, connection, stream, &target, &request)? {
-                Some(reply) => reply,
-                None => return Ok(()),
-            },
-        },
-    };
-    let Reply { status, kind, body } = reply;
+    let address = connection.stream.peer_addr()?;
+    let reply = reply_of(served, connection, stream, transport, address.ip(), &request)?;
+    served.audit.replied(address, &request, reply.as_ref());
+    let Some(Reply { status, kind, body }) = reply else { return Ok(()) };
     let length = body.len();
     let asks = if status == UNAUTHORIZED { "WWW-Authenticate: Basic realm=\"TarnDB\", charset=\"UTF-8\"\r\n" } else { "" };
     let guards = console::HEADERS;
@@ -229,6 +226,25 @@ fn reply_to(
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n{asks}{guards}Connection: close\r\n\r\n{body}"
     )?;
     stream.flush()
+}
+
+/// The reply to a request; `None` once a stream has ended.
+fn reply_of(
+    served: &Served,
+    connection: &Conversation,
+    stream: &mut impl OperatorStream,
+    transport: Transport,
+    address: IpAddr,
+    request: &Request,
+) -> std::io::Result<Option<Reply>> {
+    Ok(match Target::of(request.method(), request.target()) {
+        None if changes::is_feed(request) => answer_feed(served, connection, stream, transport, request)?,
+        None => Some(answer(served, transport, address, request)),
+        Some(target) => match refuse_backup(served, transport, address, request) {
+            Some(refusal) => Some(refusal),
+            None => answer_backup(served, connection, stream, &target, request)?,
+        },
+    })
 }
 
 /// Plaintext where TLS is required.
@@ -381,7 +397,7 @@ fn admit(served: &Served, address: IpAddr, request: &Request) -> Result<Option<L
     match logins.log_in(address, &role, &password) {
         Ok(OperatorRights::Reads) if is_order => Err(Reply::text(FORBIDDEN, "orders are for superusers")),
         Ok(_) => Ok(Some(Login { role: role.into(), password })),
-        Err(refusal @ OperatorRefusal::TooManyFailures(_)) => Err(Reply::text("429 Too Many Requests", refusal.to_string())),
+        Err(refusal @ OperatorRefusal::TooManyFailures(_)) => Err(Reply::text(TOO_MANY_FAILURES, refusal.to_string())),
         Err(refusal) => Err(Reply::text(UNAUTHORIZED, refusal.to_string())),
     }
 }

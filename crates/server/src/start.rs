@@ -71,6 +71,7 @@ pub(crate) fn run(arguments: StartArguments, from_variables: &[String]) -> Resul
         tls: client_tls.as_ref().map(ClientTlsSource::config),
         console: Console::new(&config, client_tls.as_ref().map(ClientTlsSource::config)),
         settings: SettingsControl { settings: Arc::clone(&settings), log },
+        audit: audit.as_ref().map(AuditWriter::config),
     };
     let http = Http::start(http, Arc::clone(&board))?;
     let sql = bind_sql(&config)?;

@@ -1,7 +1,7 @@
 //! The audit log: what it tells, what it keeps to itself, and that nobody waits for its disk.
 
 use crate::client::Client;
-use crate::harness::{Folder, Server, end, kill, refused, start};
+use crate::harness::{Folder, Server, end, kill, refused, start, tarndb};
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -84,6 +84,36 @@ fn it_tells_who_did_what_with_which_result_and_no_password() {
     let text = std::fs::read_to_string(&path).unwrap();
     assert!(["s3cret", "b0ss", "wr0ng"].iter().all(|secret| !text.contains(secret)), "{text}");
     assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn orders_over_http_and_refused_log_ins_there_are_in_it() {
+    let folder = Folder::new("audit-http");
+    let (path, _) = log(&folder);
+    let [secret, right, wrong] = ["secret", "right", "wrong"].map(|name| folder.0.join(name));
+    std::fs::write(&secret, "b0ss").unwrap();
+    for (file, login) in [(&right, "cassandra:b0ss"), (&wrong, "cassandra:wr0ng")] {
+        std::fs::write(file, login).unwrap();
+        std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    }
+    let server = audited(&folder, &["--authentication", "password", "--superuser-password-file", secret.to_str().unwrap(), "--cores", "1"]);
+    let run = |arguments: &[&str], login: &Path| {
+        let status = tarndb(arguments).args(["--http", server.field("http"), "--login-file"]).arg(login).output().unwrap().status;
+        status.code().unwrap()
+    };
+    let order = ["set", "batch_size_warn_threshold", "7KiB"];
+    assert_eq!(run(&order, &right), 0);
+    assert_ne!(run(&order, &wrong), 0);
+    assert_ne!(run(&["set", "batch_size_warn_threshold", "much"], &right), 0);
+    assert_eq!(run(&["status"], &right), 0);
+    assert_ne!(run(&["status"], &wrong), 0);
+    end(server);
+    let lines = lines(&path);
+    let expected =
+        ["OTHER SET cassandra - ok", "AUTH SET cassandra - error", "ERROR SET cassandra - error", "AUTH LOGIN_ERROR cassandra - error"];
+    assert_eq!(told(&lines), expected);
+    assert_eq!((&lines[0]["protocol"], &lines[0]["operation"]), (&"http".into(), &"POST /settings/batch_size_warn_threshold 7KiB".into()));
+    assert!(!std::fs::read_to_string(&path).unwrap().contains("wr0ng"));
 }
 
 #[test]
