@@ -24,7 +24,9 @@ mod connections;
 mod reply;
 mod request;
 
-pub(crate) use reply::{BAD_REQUEST, CONFLICT, FORBIDDEN, NOT_ALLOWED, NOT_FOUND, OK, Reply, TOO_LONG, UNAUTHORIZED, UNAVAILABLE};
+pub(crate) use reply::{
+    BAD_REQUEST, CONFLICT, FORBIDDEN, NOT_ALLOWED, NOT_FOUND, OK, Reply, TOO_LONG, TOO_MANY_REQUESTS, UNAUTHORIZED, UNAVAILABLE,
+};
 pub(crate) use request::Request;
 
 use crate::backup::endpoint;
@@ -39,10 +41,9 @@ use crate::status::{Status, is_removed};
 use crate::tls_stream::TlsStream;
 use ::node::{Answer, AuditConfig, Board, ClientTlsConfig, Order};
 use audit::HttpAudit;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use changes::Feeds;
 use connections::{Connections, Conversation};
+use request::is_order;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -91,8 +92,6 @@ pub(crate) struct HttpOptions {
     pub(crate) settings: SettingsControl,
     pub(crate) audit: Option<AuditConfig>,
 }
-
-const TOO_MANY_FAILURES: &str = "429 Too Many Requests";
 
 /// A record of TLS that begins a handshake. No request does.
 const HANDSHAKE: u8 = 0x16;
@@ -305,7 +304,7 @@ fn answer_backup(
     let body = read_body(stream, request.header("content-length"), request.body_begun())?;
     let from = connection.stream.peer_addr()?.ip();
     // For others who want a backup meanwhile.
-    let asker = match request.header("authorization").and_then(credentials).filter(|_| served.logins.is_some()) {
+    let asker = match request.login().filter(|_| served.logins.is_some()) {
         Some((role, _)) => format!("by role {role} from {from}"),
         None => format!("from {from}"),
     };
@@ -375,10 +374,6 @@ fn answer(served: &Served, transport: Transport, address: IpAddr, request: &Requ
     }
 }
 
-fn is_order(path: &str) -> bool {
-    path.starts_with("/cluster/") || path.starts_with("/settings/")
-}
-
 fn set(served: &Served, name: &str, value: &str) -> Reply {
     match served.settings.as_ref().map(|settings| settings.set(name, value)) {
         Some(Ok(said)) => Reply::text(OK, said),
@@ -390,27 +385,16 @@ fn set(served: &Served, name: &str, value: &str) -> Reply {
 /// Lets in whoever logs in, where that is asked for.
 fn admit(served: &Served, address: IpAddr, request: &Request) -> Result<Option<Login>, Reply> {
     let Some(logins) = &served.logins else { return Ok(None) };
-    let Some((role, password)) = request.header("authorization").and_then(credentials) else {
+    let Some((role, password)) = request.login() else {
         return Err(Reply::text(UNAUTHORIZED, "log in as a role, by name and password: tarndb has --login-file for it"));
     };
     let is_order = request.method() != "GET" && !request.target().0.starts_with(console::API);
     match logins.log_in(address, &role, &password) {
         Ok(OperatorRights::Reads) if is_order => Err(Reply::text(FORBIDDEN, "orders are for superusers")),
         Ok(_) => Ok(Some(Login { role: role.into(), password })),
-        Err(refusal @ OperatorRefusal::TooManyFailures(_)) => Err(Reply::text(TOO_MANY_FAILURES, refusal.to_string())),
+        Err(refusal @ OperatorRefusal::TooManyFailures(_)) => Err(Reply::text(TOO_MANY_REQUESTS, refusal.to_string())),
         Err(refusal) => Err(Reply::text(UNAUTHORIZED, refusal.to_string())),
     }
-}
-
-/// The name and password of a header, by the scheme Basic (RFC 7617).
-fn credentials(header: &str) -> Option<(String, String)> {
-    let (scheme, encoded) = header.split_once(' ')?;
-    if !scheme.eq_ignore_ascii_case("basic") {
-        return None;
-    }
-    let text = String::from_utf8(STANDARD.decode(encoded.trim()).ok()?).ok()?;
-    let (role, password) = text.split_once(':')?;
-    Some((role.to_owned(), password.to_owned()))
 }
 
 fn order(path: &str, query: &str) -> Option<Order> {

@@ -1,8 +1,7 @@
 //! What the audit log has of the port: orders, and log-ins that are refused. What is only read is not in it.
 
-use super::reply::{FORBIDDEN, OK, Reply, UNAUTHORIZED};
-use super::request::Request;
-use super::{TOO_MANY_FAILURES, credentials, is_order};
+use super::reply::{FORBIDDEN, OK, Reply, TOO_MANY_REQUESTS, UNAUTHORIZED};
+use super::request::{Request, is_order};
 use crate::backup::request::Target;
 use ::node::{AuditConfig, Category, OperatorAudit, OperatorFailure, OperatorRequest};
 use std::net::SocketAddr;
@@ -19,8 +18,8 @@ impl HttpAudit {
     /// A request has this reply; none where a stream has ended.
     pub(super) fn replied(&self, address: SocketAddr, request: &Request, reply: Option<&Reply>) {
         let Some(audit) = &self.0 else { return };
-        let login = request.header("authorization").and_then(credentials);
-        let is_refused = reply.is_some_and(|reply| [UNAUTHORIZED, FORBIDDEN, TOO_MANY_FAILURES].contains(&reply.status));
+        let login = request.login();
+        let is_refused = reply.is_some_and(|reply| [UNAUTHORIZED, FORBIDDEN, TOO_MANY_REQUESTS].contains(&reply.status));
         let (category, kind) = match kind_of(request) {
             Some(kind) => (Category::Other, kind),
             None if is_refused && login.is_some() => (Category::Auth, "LOGIN_ERROR"),

@@ -16,6 +16,7 @@ pub(crate) const NOT_FOUND: &str = "404 Not Found";
 pub(crate) const NOT_ALLOWED: &str = "405 Method Not Allowed";
 pub(crate) const CONFLICT: &str = "409 Conflict";
 pub(crate) const TOO_LONG: &str = "413 Content Too Large";
+pub(crate) const TOO_MANY_REQUESTS: &str = "429 Too Many Requests";
 pub(crate) const UNAVAILABLE: &str = "503 Service Unavailable";
 
 impl Reply {

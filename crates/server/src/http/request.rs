@@ -1,6 +1,8 @@
 //! A request as it has come: its head, and what follows that.
 
 use crate::backup::request::Target;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use std::io::Read;
 use std::time::Instant;
 
@@ -99,6 +101,11 @@ impl Request {
         headers.find_map(|(found, value)| found.eq_ignore_ascii_case(name).then_some(value.trim()))
     }
 
+    /// As whom it logs in: role and password.
+    pub(crate) fn login(&self) -> Option<(String, String)> {
+        self.header("authorization").and_then(credentials)
+    }
+
     /// The value that the query has for a name, decoded.
     pub(crate) fn parameter(&self, name: &str) -> Option<String> {
         let mut pairs = self.target().1.split('&').filter_map(|pair| pair.split_once('='));
@@ -108,6 +115,22 @@ impl Request {
     fn first_line(&self) -> std::str::Split<'_, char> {
         self.head.lines().next().unwrap_or("").split(' ')
     }
+}
+
+/// Whether what has this path changes something.
+pub(super) fn is_order(path: &str) -> bool {
+    path.starts_with("/cluster/") || path.starts_with("/settings/")
+}
+
+/// The name and password of a header, by the scheme Basic (RFC 7617).
+fn credentials(header: &str) -> Option<(String, String)> {
+    let (scheme, encoded) = header.split_once(' ')?;
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return None;
+    }
+    let text = String::from_utf8(STANDARD.decode(encoded.trim()).ok()?).ok()?;
+    let (role, password) = text.split_once(':')?;
+    Some((role.to_owned(), password.to_owned()))
 }
 
 /// Takes `%41` and `+` back to what they stand for (the URL standard's form encoding).
