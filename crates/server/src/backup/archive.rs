@@ -157,7 +157,7 @@ mod tests {
             encryption: Some(wrapped),
             files: vec![entry.clone()],
         };
-        let schema = cipher.seal(Place::SCHEMA, &manifest.sealed(), schema_blob::encode(&Schema::default()));
+        let schema = cipher.seal(Place::SCHEMA, &manifest.sealed(), schema_blob::encode(&Schema::empty()));
         manifest.schema_crc32 = base::checksum(&schema);
         std::fs::write(folder.join(SCHEMA), schema).unwrap();
         let open = |manifest: &Manifest| {

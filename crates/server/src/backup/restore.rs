@@ -28,10 +28,9 @@ const STORED_EVERY: Duration = Duration::from_millis(500);
 /// Entries of views that wait in a log have longer keys; the views are built anew.
 const BATCH_KEY_BYTES: usize = 2;
 
-struct Restore<'a> {
+struct Restore {
     nodes: Nodes,
     archive: Archive,
-    arguments: &'a RestoreArguments,
     /// What is restored; its tables have the uuids that they get.
     schema: Schema,
     progress: RestoreProgress,
@@ -68,7 +67,7 @@ pub(crate) fn restore(arguments: &RestoreArguments) -> Result<ExitCode, BackupEr
     let meter = Meter::start(archive.manifest.files.iter().map(|file| file.chunks).sum(), "chunks");
     let schema = wanted(&archive.schema()?, &progress)?;
     let (ids, primaries, begun) = (BTreeMap::new(), BTreeMap::new(), Instant::now());
-    let mut restore = Restore { nodes, archive, arguments, schema, progress, path, stored: begun, ids, primaries, throttle, meter };
+    let mut restore = Restore { nodes, archive, schema, progress, path, stored: begun, ids, primaries, throttle, meter };
     // Before anything is made: whoever goes on knows that it is his.
     restore.progress.write(&restore.path)?;
     restore.run()?;
@@ -117,7 +116,7 @@ fn without_views(schema: &Schema) -> Schema {
     Schema { keyspaces, ..schema.clone() }
 }
 
-impl Restore<'_> {
+impl Restore {
     fn run(&mut self) -> Result<(), BackupError> {
         loop {
             let next = match self.progress.step {

@@ -1,6 +1,8 @@
 //! What requests are answered.
 
 use super::*;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 
 fn served(clustered: bool) -> Served {
     let served = Served::new(Arc::new(Board::new(clustered)), 4, false);
