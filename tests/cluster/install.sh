@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The Python drivers, Aerospike's Python client and ScyllaDB's Rust driver, as their own suites install them; the checker of histories (Go) and the applications on the Java
-# driver and on GridDB's client, where there are the tools for them.
+# driver and on GridDB's clients, where there are the tools for them.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../../scripts/steps.sh"
@@ -35,3 +35,4 @@ application() {
 }
 application java java java
 application griddb griddb-java griddb
+application griddb-sql griddb-jdbc griddb-sql

@@ -1,4 +1,4 @@
-"""An application on GridDB's Java client while a node dies and comes back: `griddb/tarndb/GridFailover.java`."""
+"""Applications on GridDB's Java client and on its JDBC driver while a node dies and comes back: `griddb/tarndb/GridFailover.java`, `griddb-sql/tarndb/SqlFailover.java`."""
 
 import random
 import time
@@ -16,10 +16,10 @@ WRITERS = 6
 
 @pytest.fixture
 def cluster(start_cluster):
-    """Three nodes with a port for GridDB's clients, and keyspace `k` with factor 3."""
+    """Three nodes with ports for GridDB's clients, and keyspace `k` with factor 3."""
     port = random.randrange(10_000, 30_000)
-    cluster = start_cluster(flags=["--griddb-port", str(port)])
-    cluster.griddb_port = port
+    cluster = start_cluster(flags=["--griddb-port", str(port), "--griddb-sql-port", str(port + 1)])
+    cluster.griddb_port, cluster.griddb_sql_port = port, port + 1
     cluster.create()
     return cluster
 
@@ -27,6 +27,11 @@ def cluster(start_cluster):
 def application(cluster) -> Application:
     members = [f"{node.address}:{cluster.griddb_port}" for node in cluster.nodes]
     return Application(CACHE / "cluster" / "griddb", CACHE / "griddb-java" / "lib", "tarndb.GridFailover", *members)
+
+
+def sql_application(cluster) -> Application:
+    members = [f"{node.address}:{cluster.griddb_sql_port}" for node in cluster.nodes]
+    return Application(CACHE / "cluster" / "griddb-sql", CACHE / "griddb-jdbc" / "lib", "tarndb.SqlFailover", *members)
 
 
 def progress(running: Application, by: int):
@@ -82,6 +87,22 @@ def test_clients_of_griddb_go_on_when_a_node_fails(cluster, fault, number):
     assert counted["lost"] == 0 and counted["stale"] == 0 and counted["unseen"] == 0, said
     assert counted["gap_ms"] < 30_000, said
     assert counted["acknowledged"] <= sum(rows_in_cql(cluster, f"writer{number}") for number in range(WRITERS)), said
+
+
+def test_sums_are_right_and_clients_of_sql_go_on_when_a_node_fails(cluster):
+    with sql_application(cluster) as running:
+        running.wait_ready()
+        for victim in cluster.nodes[:2]:
+            progress(running, 200)
+            victim.kill()
+            progress(running, 200)
+            victim.start()
+            cluster.settle()
+        lines = running.end()
+    said = "\n".join(line for line in lines if not line.startswith("at="))
+    assert not any(line.startswith("error") for line in lines), said
+    counted = running.counted()
+    assert counted["wrong"] == 0 and counted["queries"] > 3 and counted["gap_ms"] < 30_000, said
 
 
 def rows_in_cql(cluster, container: str) -> int:

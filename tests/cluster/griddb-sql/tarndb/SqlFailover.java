@@ -1,0 +1,189 @@
+package tarndb;
+
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * An application on GridDB's JDBC driver that writes rows of one table and computes over them until its standard input ends. Arguments: host:port of each
+ * member.
+ *
+ * <p>Each writer numbers its rows from 1. The reader groups all of them, through one member after the other: whatever moment it sees, the rows of a writer have
+ * no gap, and none is missing that was acknowledged before. Who loses its connection goes on with the next member. It prints `ready`, then now and then `at=N`
+ * with the number of acknowledged rows, and at the end `done` with what it counted: `wrong` are sums that cannot be. Any other error is printed as `error`.
+ */
+public final class SqlFailover {
+  private static final int WRITERS = 3;
+  private static final long FAILOVER_NS = 30_000_000_000L;
+
+  private final String[] members;
+  private final AtomicBoolean stopping = new AtomicBoolean();
+  private final List<AtomicLong> acknowledged = new ArrayList<>();
+  private final AtomicLong wrong = new AtomicLong();
+  private final AtomicLong queries = new AtomicLong();
+  private final AtomicLong longestGapMs = new AtomicLong();
+  private volatile Exception error;
+
+  private SqlFailover(String[] members) {
+    this.members = members;
+    for (int i = 0; i < WRITERS; i++) {
+      acknowledged.add(new AtomicLong());
+    }
+  }
+
+  private interface Work {
+    void with(Statement statement) throws SQLException;
+  }
+
+  /** A client that goes on with the next member when one fails. */
+  private final class Client {
+    private int member;
+    private Connection connection;
+
+    Client(int member) {
+      this.member = member;
+    }
+
+    void run(Work work) throws SQLException {
+      long begun = System.nanoTime();
+      while (true) {
+        try {
+          if (connection == null) {
+            connection = DriverManager.getConnection("jdbc:gs://" + members[member % members.length] + "/TarnDB/public", "admin", "admin");
+          }
+          try (Statement statement = connection.createStatement()) {
+            work.with(statement);
+          }
+          longestGapMs.accumulateAndGet((System.nanoTime() - begun) / 1_000_000, Math::max);
+          return;
+        } catch (SQLException failed) {
+          if (System.nanoTime() - begun > FAILOVER_NS) {
+            throw failed;
+          }
+          turn();
+        }
+      }
+    }
+
+    /** The next member's turn. */
+    void turn() {
+      close();
+      member++;
+    }
+
+    void close() {
+      try {
+        if (connection != null) {
+          connection.close();
+        }
+      } catch (SQLException gone) {
+        // So is its member.
+      }
+      connection = null;
+    }
+  }
+
+  private Thread start(String name, Client client, Work work) {
+    Thread thread = new Thread(() -> {
+      try {
+        while (!stopping.get() && error == null) {
+          client.run(work);
+        }
+      } catch (SQLException | RuntimeException failed) {
+        error = failed;
+      } finally {
+        client.close();
+      }
+    }, name);
+    thread.start();
+    return thread;
+  }
+
+  private Thread startWriter(int writer) {
+    AtomicLong done = acknowledged.get(writer);
+    return start("writer" + writer, new Client(writer), statement -> {
+      long next = done.get() + 1;
+      // What is unknown is written again, and is the same then.
+      statement.executeUpdate("INSERT OR REPLACE INTO ledger VALUES (" + (writer * 1_000_000_000L + next) + ", " + writer + ", " + next + ")");
+      done.set(next);
+    });
+  }
+
+  /** Groups all rows: who writes in order leaves no gap. */
+  private void check(Statement statement) throws SQLException {
+    long[] before = acknowledged.stream().mapToLong(AtomicLong::get).toArray();
+    long[] greatest = new long[WRITERS];
+    try (ResultSet rows = statement.executeQuery("SELECT writer, COUNT(*), SUM(n), MAX(n) FROM ledger GROUP BY writer ORDER BY writer")) {
+      while (rows.next()) {
+        long count = rows.getLong(2);
+        greatest[rows.getInt(1)] = count;
+        if (rows.getLong(3) != count * (count + 1) / 2 || rows.getLong(4) != count) {
+          wrong.incrementAndGet();
+        }
+      }
+    }
+    for (int i = 0; i < WRITERS; i++) {
+      if (greatest[i] < before[i]) {
+        wrong.incrementAndGet();
+      }
+    }
+    queries.incrementAndGet();
+  }
+
+  private long all() {
+    return acknowledged.stream().mapToLong(AtomicLong::get).sum();
+  }
+
+  private void run() throws Exception {
+    new Client(0).run(statement -> statement.executeUpdate("CREATE TABLE IF NOT EXISTS ledger (id LONG PRIMARY KEY, writer INTEGER, n LONG)"));
+    List<Thread> threads = new ArrayList<>();
+    for (int i = 0; i < WRITERS; i++) {
+      threads.add(startWriter(i));
+    }
+    Client reader = new Client(0);
+    threads.add(start("reader", reader, statement -> {
+      check(statement);
+      reader.turn();
+    }));
+    System.out.println("ready");
+    Thread reporter = new Thread(() -> {
+      while (!stopping.get()) {
+        System.out.println("at=" + all());
+        try {
+          Thread.sleep(100);
+        } catch (InterruptedException ended) {
+          return;
+        }
+      }
+    });
+    reporter.start();
+    while (System.in.read() >= 0) {
+      // Whatever is said, only the end counts.
+    }
+    stopping.set(true);
+    reporter.join();
+    for (Thread thread : threads) {
+      thread.join();
+    }
+    for (int i = 0; i < members.length; i++) {
+      Client fresh = new Client(i);
+      fresh.run(this::check);
+      fresh.close();
+    }
+    if (error != null) {
+      System.out.println("error " + error);
+    }
+    System.out.println("done acknowledged=" + all() + " wrong=" + wrong + " queries=" + queries + " gap_ms=" + longestGapMs);
+    System.exit(0);
+  }
+
+  public static void main(String[] members) throws Exception {
+    new SqlFailover(members).run();
+  }
+}
