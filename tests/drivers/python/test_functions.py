@@ -126,14 +126,15 @@ def test_others_are_served_beside_heavy_functions(connect, numbers, function):
     worker = threading.Thread(target=work)
     with connect() as session:
         worker.start()
-        slowest, reads = 0.0, 0
+        started, slowest, reads = time.monotonic(), 0.0, 0
         while not ended.is_set():
             began = time.monotonic()
             session.execute(f"SELECT v FROM {numbers} WHERE p = 1 AND c = 1")
             slowest, reads = max(slowest, time.monotonic() - began), reads + 1
             assert worker.is_alive() or ended.is_set()
         worker.join()
-    assert reads > 20 and slowest < 1.0, (reads, slowest)
+    # Who waits for one of the two statements waits for half of the time.
+    assert reads > 20 and slowest < (time.monotonic() - started) / 4, (reads, slowest, time.monotonic() - started)
 
 
 def test_aggregates_with_groups_and_pages(shared_session, keyspace, numbers, function):
