@@ -33,6 +33,8 @@ pub(crate) enum Command {
     Backup(BackupArguments),
     /// Restore a backup, whole or by table, into a running database of any size. After an interruption the same command goes on.
     Restore(RestoreArguments),
+    /// Copy a keyspace, or tables of it, from another CQL database into this one, with timestamps and times to live. After an interruption the same command goes on.
+    Import(ImportArguments),
     /// Keep tables of another database as they are in this one: reads the logs of their changes there, and writes them here. After an interruption the same command goes on.
     Follow(FollowArguments),
     /// Show and check devices or a data directory while no server runs. Writes nothing. Ends with 0: clean, 1: damage, 2: cannot be read.
@@ -216,14 +218,66 @@ pub(crate) struct BackupKeyArguments {
     pub(crate) encryption_key_command: Option<String>,
 }
 
+/// The two sides of a command that reads from one database and writes to another.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct FollowArguments {
-    /// The CQL port of a node whose tables are followed; of several, with commas between, the first that answers.
+pub(crate) struct EndsArguments {
+    /// The CQL port of a node of the source, which is read; of several, with commas between, the first that answers.
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) from: String,
-    /// The CQL port of a node that gets the changes, likewise.
+    /// The CQL port of a node of the target, which is written to, likewise.
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:9042")]
     pub(crate) to: String,
+    /// A file with ROLE:PASSWORD for the source.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) from_login_file: Option<PathBuf>,
+    /// A file with ROLE:PASSWORD for the target: it needs MODIFY and SELECT, and CREATE where tables are missing.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) to_login_file: Option<PathBuf>,
+    /// Certificates of the authorities that sign those of the source, PEM: it is spoken to by TLS.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) from_ca: Option<PathBuf>,
+    /// The same of the target.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) to_ca: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ImportArguments {
+    /// The keyspace, at the source and here.
+    #[arg(value_name = "KEYSPACE")]
+    pub(crate) keyspace: String,
+    /// Tables of it; all without.
+    #[arg(value_name = "TABLE")]
+    pub(crate) table: Vec<String>,
+    #[command(flatten)]
+    pub(crate) ends: EndsArguments,
+    /// Afterwards, read both sides and compare all rows, with their timestamps. Ends with 1 if any differ.
+    #[arg(long)]
+    pub(crate) verify: bool,
+    /// Copy again what an import before has copied.
+    #[arg(long)]
+    pub(crate) restart: bool,
+    /// Ranges of tokens that are copied at once; each has a connection to either side.
+    #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) jobs: u16,
+    /// Rows that the source is asked for at a time: fewer where rows are large.
+    #[arg(long, value_name = "ROWS", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) page_rows: u32,
+    /// At most so many rows a second, over all jobs.
+    #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max_rows_per_second: Option<u64>,
+    /// At which consistency level the source is read.
+    #[arg(long, value_name = "LEVEL", default_value = "LOCAL_QUORUM")]
+    pub(crate) consistency: load::cql::ConsistencyLevel,
+    /// Replicas of the keyspace where it is made here; without, as at the source, or as many as there are nodes.
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) replication_factor: Option<u32>,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct FollowArguments {
+    #[command(flatten)]
+    pub(crate) ends: EndsArguments,
     /// A table with a CDC log; may be given again. Where the target has no such table, it is made.
     #[arg(long, value_name = "KEYSPACE.TABLE", required = true)]
     pub(crate) table: Vec<String>,
@@ -242,18 +296,6 @@ pub(crate) struct FollowArguments {
     /// Seconds from one line about the lag to the next.
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub(crate) interval: u64,
-    /// A file with ROLE:PASSWORD for the source: it needs SELECT on the tables and their logs.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) from_login_file: Option<PathBuf>,
-    /// A file with ROLE:PASSWORD for the target: it needs MODIFY and SELECT, and CREATE where tables are missing.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) to_login_file: Option<PathBuf>,
-    /// Certificates of the authorities that sign those of the source, PEM: it is spoken to by TLS.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) from_ca: Option<PathBuf>,
-    /// The same of the target.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) to_ca: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -11,6 +11,7 @@
 //!
 //! `tarndb status`, `drain` and `remove`: 0 healthy or done, 1 something is missing or refused, 2 no answer.
 //! `tarndb backup` and `restore`: 0 done, 1 not made, not whole or not done, 2 no answer, or a wrong command line.
+//! `tarndb import`: 0 done, 1 something is left out, differs or has failed, 2 a wrong command line.
 //! `tarndb follow`: 0 done with `--once`, 1 a table that cannot be followed any more, 2 a wrong command line.
 //! `tarndb inspect` has its own: 0 clean, 1 damage, 2 cannot be read. `tarndb bench` ends with 1 when not everything was measured.
 
@@ -22,6 +23,7 @@ use crate::devices::DevicesError;
 use crate::environment::UnknownVariable;
 use crate::first_superuser::SuperuserError;
 use crate::follow::FollowError;
+use crate::import::ImportError;
 use crate::inspect::InspectError;
 use crate::layout::LayoutError;
 use crate::node::NodeError;
@@ -113,6 +115,9 @@ pub(crate) enum Failure {
     /// A table that is not followed any more.
     #[error(transparent)]
     Follow(#[from] FollowError),
+    /// Tables that were not copied.
+    #[error(transparent)]
+    Import(#[from] ImportError),
     /// A benchmark that gave no report.
     #[error(transparent)]
     Bench(#[from] bench::cli::BenchError),
@@ -162,6 +167,13 @@ impl Failure {
                 }
             }
             Self::Follow(error) => {
+                if error.is_usage() {
+                    USAGE
+                } else {
+                    REFUSED
+                }
+            }
+            Self::Import(error) => {
                 if error.is_usage() {
                     USAGE
                 } else {

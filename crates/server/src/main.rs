@@ -10,6 +10,7 @@ mod cli;
 mod client_tls;
 mod config;
 mod console;
+mod cql_endpoint;
 mod data_dir;
 mod devices;
 mod doctor;
@@ -21,17 +22,20 @@ mod first_superuser;
 mod follow;
 mod http;
 mod identity;
+mod import;
 mod inspect;
 mod layout;
 mod limits;
 mod live_settings;
 mod logging;
 mod memory_shares;
+mod meter;
 mod metrics;
 mod node;
 mod node_tls;
 mod operate;
 mod operator_logins;
+mod patience;
 mod private_files;
 mod relayout;
 mod service_manager;
@@ -42,6 +46,7 @@ mod size;
 mod small_files;
 mod start;
 mod status;
+mod throttle;
 mod tls_files;
 mod tls_stream;
 mod top;
@@ -79,6 +84,7 @@ fn main() -> ExitCode {
         Command::Backup(arguments) => backup::backup(&arguments).map_err(Failure::from),
         Command::Restore(arguments) => backup::restore(&arguments).map_err(Failure::from),
         Command::Follow(arguments) => follow::run(&arguments).map_err(Failure::from),
+        Command::Import(arguments) => import::run(&arguments).map_err(Failure::from),
         Command::Inspect(arguments) => inspect::run(&arguments).map_err(Failure::from),
         Command::Completions { shell } => {
             let mut out = Vec::new();

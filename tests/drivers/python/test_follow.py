@@ -9,47 +9,31 @@ import random
 import signal
 import ssl
 import subprocess
-import time
 
 import pytest
 from cassandra.auth import PlainTextAuthProvider
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
-from cassandra.policies import ConstantReconnectionPolicy
+from cassandra.cluster import Cluster
 
 import certificates
 import server
+import two_servers
 from conftest import GONE, create_keyspace, names, run_directory, when_back
+from two_servers import SECONDS_MAX, assert_equal, stored, wait_until
 
 CDC = "cdc = {'enabled': true}"
-SECONDS_MAX = 90
 
 
 @pytest.fixture(scope="module")
 def sides():
     """Two servers of their own."""
-    with contextlib.ExitStack() as stack:
-        found = []
-        for side in ("from", "to"):
-            private = server.Server(run_directory() / f"follow-{side}-{os.getpid()}", memory="256M")
-            private.start()
-            stack.callback(private.stop)
-            found.append(private)
+    with two_servers.started("follow") as found:
         yield found
 
 
 @pytest.fixture(scope="module")
 def sessions(sides):
     """A session on each."""
-    with contextlib.ExitStack() as stack:
-        found = []
-        for side in sides:
-            host, port = side.state()["cql"].rsplit(":", 1)
-            cluster = Cluster(
-                [host], port=int(port), protocol_version=4, reconnection_policy=ConstantReconnectionPolicy(0.1, max_attempts=None),
-                execution_profiles={EXEC_PROFILE_DEFAULT: ExecutionProfile(request_timeout=20)},
-            )
-            stack.callback(cluster.shutdown)
-            found.append(cluster.connect())
+    with two_servers.connected(sides) as found:
         create_keyspace(found[0], "k")
         yield found
 
@@ -82,22 +66,6 @@ def refused(sides, name, *more):
     done = subprocess.run(command(sides, name, "--once", *more), capture_output=True, text=True, timeout=SECONDS_MAX)
     assert done.returncode in (1, 2), (done.returncode, done.stderr)
     return done.stderr
-
-
-def stored(session, name, columns="*"):
-    return sorted(map(repr, map(tuple, when_back(session, f"SELECT {columns} FROM {name}"))))
-
-
-def assert_equal(sessions, name, columns="*"):
-    source, target = (stored(session, name, columns) for session in sessions)
-    assert source == target
-
-
-def wait_until(condition):
-    deadline = time.monotonic() + SECONDS_MAX
-    while not condition():
-        assert time.monotonic() < deadline, "it does not come"
-        time.sleep(0.05)
 
 
 COLUMNS = (

@@ -141,6 +141,14 @@ pub struct Client<T> {
     transport: T,
     version: ProtocolVersion,
     codec: Codec,
+    queued: Queued,
+}
+
+/// Requests that are encoded and not sent yet.
+#[derive(Default)]
+struct Queued {
+    bytes: Vec<u8>,
+    count: usize,
 }
 
 /// The protocol's state of a connection.
@@ -172,7 +180,7 @@ impl<T: Transport> Client<T> {
             encoder: FrameEncoder::new(Direction::Request),
             workspace: CompressionWorkspace::new(),
         };
-        let mut client = Self { transport, version, codec };
+        let mut client = Self { transport, version, codec, queued: Queued::default() };
         let asks = client.call(
             Opcode::Startup,
             |body| {
@@ -270,17 +278,45 @@ impl<T: Transport> Client<T> {
     /// # Panics
     /// For more than 32,767 requests: a connection has no more streams.
     pub fn do_all(&mut self, requests: &[Request<'_>]) -> Result<(), ClientError> {
+        requests.iter().try_for_each(|request| self.queue(request).map(drop))?;
+        self.run_queued()
+    }
+
+    /// Adds a request to those that [`Client::run_queued`] sends, and gives how many bytes they are by now.
+    ///
+    /// # Errors
+    /// When the request cannot be encoded.
+    ///
+    /// # Panics
+    /// For more than 32,767 requests: a connection has no more streams.
+    pub fn queue(&mut self, request: &Request<'_>) -> Result<usize, ClientError> {
+        let Codec { encoder, workspace, .. } = &mut self.codec;
+        let Queued { bytes, count } = &mut self.queued;
+        let stream = StreamId(i16::try_from(*count).expect("a connection has a stream for each"));
+        let mark = encoder.begin(bytes, self.version, FrameFlags::NONE, stream, request.opcode());
+        request.write(bytes, self.version)?;
+        encoder.end(bytes, mark, workspace)?;
+        *count += 1;
+        Ok(bytes.len())
+    }
+
+    /// How many requests are queued.
+    #[must_use]
+    pub fn queued(&self) -> usize {
+        self.queued.count
+    }
+
+    /// Sends what is queued without waiting for the reply of each, and drops what they give.
+    ///
+    /// # Errors
+    /// When the server refuses any, what it says of one of them; all the others have their replies by then.
+    pub fn run_queued(&mut self) -> Result<(), ClientError> {
         let Codec { decoder, encoder, workspace } = &mut self.codec;
-        let mut out = Vec::new();
-        for (stream, request) in requests.iter().enumerate() {
-            let stream = StreamId(i16::try_from(stream).expect("a connection has a stream for each"));
-            let mark = encoder.begin(&mut out, self.version, FrameFlags::NONE, stream, request.opcode());
-            request.write(&mut out, self.version)?;
-            encoder.end(&mut out, mark, workspace)?;
-        }
-        encoder.flush(&mut out, workspace);
-        self.transport.send(&out)?;
-        let (mut received, mut left, mut refused) = (Vec::new(), requests.len(), Ok(()));
+        let Queued { bytes, count } = &mut self.queued;
+        encoder.flush(bytes, workspace);
+        self.transport.send(bytes)?;
+        bytes.clear();
+        let (mut received, mut left, mut refused) = (Vec::new(), std::mem::take(count), Ok(()));
         while left > 0 {
             received.clear();
             self.transport.receive(&mut received)?;

@@ -31,7 +31,9 @@ pub struct UnknownConsistency {
 }
 
 impl ConsistencyLevel {
-    pub(super) fn on_the_wire(self) -> Consistency {
+    /// As requests have it.
+    #[must_use]
+    pub fn on_the_wire(self) -> Consistency {
         self.0
     }
 }

@@ -16,15 +16,14 @@ pub(crate) mod endpoint;
 mod error;
 mod files;
 mod format;
-mod meter;
 mod progress;
+mod rate_limit;
 pub(crate) mod request;
 mod restore;
 mod stream;
 pub(crate) mod streams;
 mod take;
 mod target;
-mod throttle;
 mod verify;
 
 pub(crate) use error::BackupError;

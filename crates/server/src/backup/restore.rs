@@ -3,12 +3,13 @@
 use super::archive::Archive;
 use super::client::Nodes;
 use super::error::BackupError;
-use super::meter::Meter;
 use super::progress::{PROGRESS, RestoreProgress, Step};
-use super::throttle::Throttle;
+use super::rate_limit::throttle;
 use super::verify::verify;
 use crate::cli::RestoreArguments;
+use crate::meter::{Meter, Unit};
 use crate::operate::OperateError;
+use crate::throttle::Throttle;
 use base::TableId;
 use cql::cdc;
 use engine::{Key, ReceivedRows, WriteBatch};
@@ -62,9 +63,9 @@ pub(crate) fn restore(arguments: &RestoreArguments) -> Result<ExitCode, BackupEr
             RestoreProgress { restore, tables: arguments.table.clone(), step: Step::Tables, file: 0, chunks: 0 }
         }
     };
-    let throttle = Throttle::new(arguments.rate_limit)?;
+    let throttle = throttle(arguments.rate_limit)?;
     let nodes = Nodes::new(&arguments.node)?;
-    let meter = Meter::start(archive.manifest.files.iter().map(|file| file.chunks).sum(), "chunks");
+    let meter = Meter::start(Unit::Bytes, 0, archive.manifest.files.iter().map(|file| file.chunks).sum(), "chunks");
     let schema = wanted(&archive.schema()?, &progress)?;
     let (ids, primaries, begun) = (BTreeMap::new(), BTreeMap::new(), Instant::now());
     let mut restore = Restore { nodes, archive, schema, progress, path, stored: begun, ids, primaries, throttle, meter };
@@ -231,7 +232,7 @@ impl Restore {
         for (node, batch) in by_node {
             self.throttle.pass(batch.bytes().len());
             self.nodes.0[node].send("/restore/rows", batch.bytes())?;
-            self.meter.add_bytes(batch.bytes().len());
+            self.meter.add(batch.bytes().len());
         }
         Ok(())
     }

@@ -3,9 +3,10 @@
 use super::encryption::{BackupCipher, Place};
 use super::error::BackupError;
 use super::format::{FileEntry, chunk, rows_file};
-use super::meter::Meter;
-use super::throttle::{PIECE_BYTES, Throttle};
+use super::rate_limit::PIECE_BYTES;
+use crate::meter::Meter;
 use crate::operate::Asked;
+use crate::throttle::Throttle;
 use ::node::{FRAME_HEAD_BYTES, FrameKind, read_frame_head};
 use engine::ReceivedRows;
 use std::fs::File;
@@ -181,7 +182,7 @@ fn read_frame(node: &Asked, stream: &mut dyn Read, shared: &Shared) -> Result<(F
     let mut payload = vec![0; bytes];
     for piece in payload.chunks_mut(PIECE_BYTES) {
         stream.read_exact(piece).map_err(ended)?;
-        shared.meter.add_bytes(piece.len());
+        shared.meter.add(piece.len());
         shared.throttle.pass(piece.len());
     }
     let mut checksum = base::Checksum::new();

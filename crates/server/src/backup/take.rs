@@ -6,13 +6,14 @@ use super::endpoint::Places;
 use super::error::BackupError;
 use super::files::replace;
 use super::format::{FileEntry, Manifest, SCHEMA};
-use super::meter::Meter;
+use super::rate_limit::throttle;
 use super::stream::{Progress, Shared, receive};
 use super::target::Target;
-use super::throttle::Throttle;
 use super::verify::verify;
 use crate::cli::{BackupArguments, BackupCommand};
+use crate::meter::{Meter, Unit};
 use crate::operate::OperateError;
+use crate::throttle::Throttle;
 use base::SLOT_COUNT;
 use model::{Keyspace, Schema, schema_blob};
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,7 +45,7 @@ pub(crate) fn backup(arguments: &BackupArguments) -> Result<ExitCode, BackupErro
         None => {}
     }
     let folder = arguments.to.as_deref().expect("the command line asks for it");
-    let throttle = Throttle::new(arguments.rate_limit)?;
+    let throttle = throttle(arguments.rate_limit)?;
     let (cipher, key) = arguments.key.draw()?.unzip();
     let nodes = Nodes::new(&arguments.node)?;
     let keyspaces = keyspaces(&nodes.schema()?, &arguments.keyspace)?;
@@ -105,7 +106,7 @@ impl Take<'_> {
         let started = self.start(buffer_bytes)?;
         self.check_slots(&started)?;
         let streams: usize = started.iter().map(|node| usize::from(node.cores)).sum();
-        let meter = Meter::start(streams as u64, "cores scanned");
+        let meter = Meter::start(Unit::Bytes, 0, streams as u64, "cores scanned");
         let shared = Shared { progress: Progress::default(), throttle, meter, cipher };
         let (schema, files) = std::thread::scope(|scope| {
             let mut receivers = Vec::new();

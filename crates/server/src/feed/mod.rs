@@ -34,4 +34,4 @@ pub(crate) use json::{line, mark};
 pub(crate) use link::{Link, own_address};
 pub(crate) use log::{Log, digest, quoted};
 pub(crate) use reader::{Reader, Since, Step};
-pub(crate) use source::{Page, Source, VERSION};
+pub(crate) use source::{Cells, Page, Source, VERSION, text};

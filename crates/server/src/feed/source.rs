@@ -17,6 +17,14 @@ pub(crate) struct Source<'c> {
     client: Option<Client<Link>>,
 }
 
+/// A row of a result.
+pub(crate) type Cells = Vec<Option<Vec<u8>>>;
+
+/// A cell of text; of null, nothing.
+pub(crate) fn text(cell: Option<&Option<Vec<u8>>>) -> String {
+    cell.and_then(Option::as_deref).map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default()
+}
+
 /// Which part of a result is wanted.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Page<'a> {
@@ -75,6 +83,20 @@ impl<'c> Source<'c> {
             Response::Result(ResultResponse::Rows(rows)) => Some(read(rows)),
             _ => None,
         })
+    }
+
+    /// All rows of a statement.
+    pub(crate) fn all(&mut self, text: &str, values: &[&[u8]]) -> Result<Vec<Cells>, FeedError> {
+        let owned = |rows: &Rows<'_>| rows.iter().map(|row| row.map(|cell| cell.map(<[u8]>::to_vec)).collect()).collect();
+        self.rows(text, values, Page::default(), owned)
+    }
+
+    /// Runs a statement that gives no rows.
+    pub(crate) fn run(&mut self, text: &str, values: &[&[u8]]) -> Result<(), FeedError> {
+        let mut bound = ValuesBuffer::new();
+        values.iter().for_each(|value| bound.push(Value::Bytes(value)));
+        let parameters = QueryParameters::new(Consistency::Quorum, bound.as_values(VERSION));
+        self.do_all(&[Request::Query(Query { text, parameters })])
     }
 
     /// The time where it is, in microseconds since 1970.

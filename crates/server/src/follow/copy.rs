@@ -6,14 +6,12 @@
 use super::error::FollowError;
 use super::followed::Followed;
 use super::statement::Statement;
-use super::target::{Target, patiently};
-use crate::feed::{Page, Source, quoted};
+use super::target::Target;
+use crate::feed::{Cells, Page, Source, quoted};
+use crate::patience::patiently;
 use std::collections::BTreeMap;
 
 const PAGE_ROWS: u32 = 500;
-
-/// A row as the source has it: key, values, and times to live.
-type Cells = Vec<Option<Vec<u8>>>;
 
 /// Copies all rows. It may be done again.
 pub(super) fn copy(
@@ -58,7 +56,7 @@ struct Copy<'a> {
 }
 
 impl Copy<'_> {
-    /// One statement for each time to live, for the row and for the partition's static columns.
+    /// Of key, values, and times to live: one statement for each time to live, for the row and for the partition's static columns.
     fn statements(&self, row: &Cells) -> Vec<Statement> {
         let cell = |index: usize| row.get(index).and_then(Option::as_ref);
         let (keys, single) = (self.keys.len(), self.single.len());

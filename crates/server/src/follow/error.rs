@@ -1,8 +1,8 @@
 //! Why a table is not followed.
 
+use crate::cql_endpoint::EndpointError;
 use crate::feed::FeedError;
-use crate::tls_files::TlsFileError;
-use std::path::PathBuf;
+use crate::patience::Passing;
 
 /// Why a table is not followed any more.
 #[derive(Debug, thiserror::Error)]
@@ -26,23 +26,9 @@ pub(crate) enum FollowError {
         /// What was given.
         name: String,
     },
-    /// An address.
-    #[error("`{address}` is to be HOST:PORT, the CQL port of a node; several with commas between")]
-    Address {
-        /// What was given.
-        address: String,
-    },
-    /// The file with a login.
-    #[error("{} cannot be used: {why}; it has one line, ROLE:PASSWORD", path.display())]
-    LoginFile {
-        /// Its name.
-        path: PathBuf,
-        /// What is wrong.
-        why: String,
-    },
-    /// The file with authorities.
+    /// How a side is named.
     #[error(transparent)]
-    Authority(#[from] TlsFileError),
+    Endpoint(#[from] EndpointError),
     /// Reading the log, or a refusal of either side.
     #[error(transparent)]
     Feed(#[from] FeedError),
@@ -71,22 +57,16 @@ pub(crate) enum FollowError {
     Range,
 }
 
-impl FollowError {
-    /// Whether it may be otherwise when it is tried again.
-    pub(super) fn may_pass(&self) -> bool {
+impl Passing for FollowError {
+    fn may_pass(&self) -> bool {
         matches!(self, Self::Feed(error) | Self::Target { error, .. } if error.may_pass())
     }
+}
 
+impl FollowError {
     /// Whether the command line is wrong.
     pub(crate) fn is_usage(&self) -> bool {
         matches!(self, Self::Of { error, .. } if error.is_usage())
-            || matches!(
-                self,
-                Self::Table { .. }
-                    | Self::Address { .. }
-                    | Self::LoginFile { .. }
-                    | Self::Authority(_)
-                    | Self::Feed(FeedError::Position(_))
-            )
+            || matches!(self, Self::Table { .. } | Self::Endpoint(_) | Self::Feed(FeedError::Position(_)))
     }
 }

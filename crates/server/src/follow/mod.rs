@@ -4,7 +4,6 @@
 //! source: logs ─► feed::Reader ─► statements with the source's times ─► target: the table, then the position
 //! ```
 //!
-//! - [`endpoint`]: connections to either side.
 //! - [`followed`], [`tables`]: what the source says of a table, and how the target gets it.
 //! - [`statement`], [`translation`], [`range`]: a change as statements.
 //! - [`target`]: runs statements, and keeps the position.
@@ -15,7 +14,6 @@
 //! - The position is stored in the target after what is before it. So a process that is killed goes on, and repeats some.
 
 mod copy;
-mod endpoint;
 mod error;
 mod followed;
 mod range;
@@ -25,15 +23,17 @@ mod target;
 mod translation;
 
 pub(crate) use error::FollowError;
+pub(crate) use target::POSITIONS;
 
 use crate::cli::FollowArguments;
+use crate::cql_endpoint::{Endpoint, ends};
 use crate::feed::{Reader, Since, Source, Step};
-use endpoint::Endpoint;
+use crate::patience::patiently;
 use followed::Followed;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use target::{Target, patiently};
+use target::Target;
 
 /// From one look to the next: after changes, and where there are none.
 const POLL: Duration = Duration::from_millis(20);
@@ -44,8 +44,7 @@ const STORE_IDLE: Duration = Duration::from_secs(5);
 
 /// Follows until a table cannot be followed any more, or, if that is asked for, all changes are applied.
 pub(crate) fn run(arguments: &FollowArguments) -> Result<ExitCode, FollowError> {
-    let from = Endpoint::new(&arguments.from, arguments.from_login_file.as_deref(), arguments.from_ca.as_deref())?;
-    let to = Endpoint::new(&arguments.to, arguments.to_login_file.as_deref(), arguments.to_ca.as_deref())?;
+    let (from, to) = ends(&arguments.ends)?;
     let names = arguments.table.iter().map(|name| {
         let parts = name.split_once('.').filter(|(keyspace, table)| !keyspace.is_empty() && !table.is_empty());
         parts.map(|(keyspace, table)| (keyspace.to_owned(), table.to_owned())).ok_or_else(|| FollowError::Table { name: name.clone() })
@@ -92,7 +91,7 @@ fn follow(arguments: &FollowArguments, from: &Endpoint, to: &Endpoint, keyspace:
             since
         }
         None if arguments.copy => {
-            let mark = patiently(note, || {
+            let mark = patiently(note, || -> Result<_, FollowError> {
                 let mut reader = Reader::new(from.source(), followed.log.clone(), Since::Now)?;
                 while !matches!(reader.step(u64::MAX)?, Step::CaughtUp) {}
                 Ok(reader.mark())
@@ -105,7 +104,7 @@ fn follow(arguments: &FollowArguments, from: &Endpoint, to: &Endpoint, keyspace:
         }
         None => arguments.since.parse().map_err(FollowError::Feed)?,
     };
-    let reader = patiently(note, || Ok(Reader::new(from.source(), followed.log.clone(), since.clone())?))?;
+    let reader = patiently(note, || Reader::new(from.source(), followed.log.clone(), since.clone()).map_err(FollowError::from))?;
     apply(arguments, &followed, source, reader, target)
 }
 
@@ -125,7 +124,7 @@ fn apply(
     let mut caught_up_us = None;
     let interval = Duration::from_secs(arguments.interval);
     loop {
-        let step = patiently(note, || Ok(reader.step(u64::MAX)?))?;
+        let step = patiently(note, || reader.step(u64::MAX).map_err(FollowError::from))?;
         let is_caught_up = matches!(step, Step::CaughtUp);
         match step {
             Step::Changes(changes) => {

@@ -3,21 +3,11 @@
 use super::error::FollowError;
 use super::followed::{Followed, Multi};
 use super::target::Target;
-use crate::feed::{FeedError, Log, Page, Source, digest, quoted};
+use crate::feed::{FeedError, Log, Source, digest, quoted, text};
 use cql::cdc::log_table::deleted_elements_name;
 use cql::cdc::{CdcOptions, log_name};
 use cql::value::layout;
 use std::collections::{BTreeMap, HashMap};
-
-type Texts = Vec<Vec<Option<Vec<u8>>>>;
-
-fn rows(source: &mut Source<'_>, text: &str, values: &[&[u8]]) -> Result<Texts, FeedError> {
-    source.rows(text, values, Page::default(), |rows| rows.iter().map(|row| row.map(|cell| cell.map(<[u8]>::to_vec)).collect()).collect())
-}
-
-fn text(cell: Option<&Option<Vec<u8>>>) -> String {
-    cell.and_then(Option::as_deref).map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default()
-}
 
 /// Asks the source for a table.
 pub(super) fn read(source: &mut Source<'_>, keyspace: &str, table: &str) -> Result<Followed, FollowError> {
@@ -26,7 +16,8 @@ pub(super) fn read(source: &mut Source<'_>, keyspace: &str, table: &str) -> Resu
     let of_log = [keyspace.as_bytes(), log.as_bytes()];
     const COLUMNS: &str =
         "SELECT column_name, kind, position, type, clustering_order FROM system_schema.columns WHERE keyspace_name = ? AND table_name = ?";
-    let mut columns: Vec<(i32, String, String, String, bool)> = rows(source, COLUMNS, &of)?
+    let mut columns: Vec<(i32, String, String, String, bool)> = source
+        .all(COLUMNS, &of)?
         .iter()
         .map(|row| {
             let position = row.get(2).and_then(Option::as_deref).and_then(|bytes| bytes.try_into().ok()).map_or(0, i32::from_be_bytes);
@@ -38,11 +29,11 @@ pub(super) fn read(source: &mut Source<'_>, keyspace: &str, table: &str) -> Resu
         return Err(FeedError::NoTable { keyspace, table }.into());
     }
     columns.sort();
-    let logged: Vec<String> = rows(source, COLUMNS, &of_log)?.iter().map(|row| text(row.first())).collect();
-    let id = rows(source, "SELECT id FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?", &of_log)?;
+    let logged: Vec<String> = source.all(COLUMNS, &of_log)?.iter().map(|row| text(row.first())).collect();
+    let id = source.all("SELECT id FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?", &of_log)?;
     let id = id.first().and_then(|row| row.first()?.as_deref()?.try_into().ok()).map(u128::from_be_bytes);
     let options = if id.is_some() {
-        rows(source, "SELECT cdc FROM system_schema.scylla_tables WHERE keyspace_name = ? AND table_name = ?", &of)?
+        source.all("SELECT cdc FROM system_schema.scylla_tables WHERE keyspace_name = ? AND table_name = ?", &of)?
     } else {
         Vec::new()
     };
@@ -96,7 +87,7 @@ pub(super) fn make(source: &mut Source<'_>, target: &mut Target<'_>, followed: &
     if target.has_table(keyspace, table)? {
         return target.make_positions();
     }
-    let described = rows(source, &format!("DESCRIBE KEYSPACE {}", quoted(keyspace)), &[])?;
+    let described = source.all(&format!("DESCRIBE KEYSPACE {}", quoted(keyspace)), &[])?;
     for row in &described {
         let (kind, name, statement) = (text(row.get(1)), text(row.get(2)), text(row.get(3)));
         let is_wanted = matches!(&*kind, "keyspace" | "type") || kind == "table" && (name == *table || name == quoted(table));

@@ -9,34 +9,11 @@ use cql::wire::{
     Batch, BatchBuffer, BatchKind, BatchStatement, CommonParameters, Consistency, Query, QueryParameters, Request, Value, ValuesBuffer,
 };
 use load::cql::client::ClientError;
-use std::time::{Duration, Instant};
 
 /// Where positions are kept, in the keyspace of the table.
-const POSITIONS: &str = "tarndb_follow";
-const RETRY_FIRST: Duration = Duration::from_millis(100);
-const RETRY_MAX: Duration = Duration::from_secs(5);
-/// How far apart the same failure is said.
-const SAY_AGAIN: Duration = Duration::from_secs(30);
+pub(crate) const POSITIONS: &str = "tarndb_follow";
 /// Statements that are under way at once.
 const AT_ONCE: usize = 128;
-
-/// Tries until it is done, or cannot be done.
-pub(super) fn patiently<R>(note: impl Fn(&str), mut what: impl FnMut() -> Result<R, FollowError>) -> Result<R, FollowError> {
-    let (mut wait, mut said) = (RETRY_FIRST, None::<Instant>);
-    loop {
-        match what() {
-            Err(error) if error.may_pass() => {
-                if said.is_none_or(|said| said.elapsed() >= SAY_AGAIN) {
-                    note(&format!("{error}; trying again"));
-                    said = Some(Instant::now());
-                }
-                std::thread::sleep(wait);
-                wait = (wait * 2).min(RETRY_MAX);
-            }
-            done => return done,
-        }
-    }
-}
 
 /// The table that follows.
 pub(super) struct Target<'c> {

@@ -1,17 +1,46 @@
-//! One side: its nodes, and how to log in there.
+//! One side of a command that copies from one CQL database to another: its nodes, and how to log in there.
 
-use super::error::FollowError;
+use crate::cli::EndsArguments;
 use crate::feed::{Link, Source};
 use crate::tls_files::{TlsFileError, now, read_file};
 use cql::wire::ProtocolVersion;
 use load::cql::client::{Client, ClientError, Credentials};
 use std::io::{Error, ErrorKind};
 use std::net::ToSocketAddrs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tls::{Session, Trust};
 
+/// Why a side cannot be asked: the command line is wrong.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum EndpointError {
+    /// An address.
+    #[error("`{address}` is to be HOST:PORT, the CQL port of a node; several with commas between")]
+    Address {
+        /// What was given.
+        address: String,
+    },
+    /// The file with a login.
+    #[error("{} cannot be used: {why}; it has one line, ROLE:PASSWORD", path.display())]
+    LoginFile {
+        /// Its name.
+        path: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
+    /// The file with authorities.
+    #[error(transparent)]
+    Authority(#[from] TlsFileError),
+}
+
+/// Both sides, as the command line names them: who is read, and who is written to.
+pub(crate) fn ends(arguments: &EndsArguments) -> Result<(Endpoint, Endpoint), EndpointError> {
+    let from = Endpoint::new(&arguments.from, arguments.from_login_file.as_deref(), arguments.from_ca.as_deref())?;
+    let to = Endpoint::new(&arguments.to, arguments.to_login_file.as_deref(), arguments.to_ca.as_deref())?;
+    Ok((from, to))
+}
+
 /// Nodes of one database.
-pub(super) struct Endpoint {
+pub(crate) struct Endpoint {
     /// HOST:PORT of each.
     addresses: Vec<String>,
     login: Option<(String, String)>,
@@ -19,10 +48,10 @@ pub(super) struct Endpoint {
 }
 
 impl Endpoint {
-    pub(super) fn new(addresses: &str, login_file: Option<&Path>, ca: Option<&Path>) -> Result<Self, FollowError> {
+    fn new(addresses: &str, login_file: Option<&Path>, ca: Option<&Path>) -> Result<Self, EndpointError> {
         let addresses: Vec<String> = addresses.split(',').map(|address| address.trim().to_owned()).collect();
         if let Some(wrong) = addresses.iter().find(|address| host_and_port(address).is_none()) {
-            return Err(FollowError::Address { address: wrong.clone() });
+            return Err(EndpointError::Address { address: wrong.clone() });
         }
         let trust = |path: &Path| {
             let useless = |why| TlsFileError::Useless { setting: "from-ca or to-ca", path: path.to_owned(), why };
@@ -32,14 +61,15 @@ impl Endpoint {
     }
 
     /// Who is asked over a connection of its own.
-    pub(super) fn source(&self) -> Source<'_> {
-        Source::new(Box::new(|| self.connect()))
+    pub(crate) fn source(&self) -> Source<'_> {
+        Source::new(Box::new(|| self.connect(0)))
     }
 
-    /// To the first that answers.
-    fn connect(&self) -> Result<Client<Link>, ClientError> {
+    /// To the first that answers, from the address with this number on.
+    pub(crate) fn connect(&self, number: usize) -> Result<Client<Link>, ClientError> {
         let mut last = ClientError::Io(ErrorKind::NotFound.into());
-        for address in &self.addresses {
+        let count = self.addresses.len();
+        for address in self.addresses.iter().cycle().skip(number % count).take(count) {
             match self.connect_to(address) {
                 Ok(client) => return Ok(client),
                 Err(ClientError::Io(error)) => last = Error::new(error.kind(), format!("{address}: {error}")).into(),
@@ -72,8 +102,8 @@ fn host_and_port(address: &str) -> Option<(&str, u16)> {
     Some((host, port.parse().ok()?)).filter(|(host, _)| !host.is_empty())
 }
 
-fn login(path: &Path) -> Result<(String, String), FollowError> {
-    let refused = |why: String| FollowError::LoginFile { path: path.to_owned(), why };
+fn login(path: &Path) -> Result<(String, String), EndpointError> {
+    let refused = |why: String| EndpointError::LoginFile { path: path.to_owned(), why };
     let text = std::fs::read_to_string(path).map_err(|error| refused(error.to_string()))?;
     let line = text.trim_end_matches(['\r', '\n']);
     let (role, password) =
