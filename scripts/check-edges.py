@@ -34,7 +34,7 @@ TABLE = {
     "load": ["cql", "aerospike", "griddb"],
     # `node`: its in-process figures drive frames through a shard without sockets.
     "bench": ["load", "io-linux", "node"],
-    "server": ["admin", "bench", "griddb-sql", "node-linux", "sim"],
+    "server": ["admin", "bench", "griddb-sql", "sql", "node-linux", "sim"],
 }
 # Only for tests, benches and examples.
 TESTS = {

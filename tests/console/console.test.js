@@ -101,6 +101,21 @@ test("the query box reads, and refuses what writes", async () => {
   await page.close();
 });
 
+test("the query box reads in SQL, too", async () => {
+  const page = await browser.open(`${open}/#/query`);
+  await shows(page, "#health", "healthy");
+  await page.select("#language", "sql");
+  assert.match(await run(page, "SELECT COUNT(*) AS n, MIN(o.id), NULL AS nil FROM app.orders o JOIN app.\"Hostile\" h ON h.id = o.id"), /^1 row · /);
+  assert.deepStrictEqual(await page.$$eval("#answer td", (cells) => cells.map((cell) => [cell.textContent, cell.className])), [["1", "value"], ["1", "value"], ["null", "null"]]);
+  assert.match(await run(page, `SELECT "${HOSTILE}" FROM app."Hostile"`), /^1 row · /);
+  assert.strictEqual(await text(page, "#answer td"), "<script>alert(3)</script>");
+  assert.match(await run(page, "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT n FROM c"), /^200 rows, and there are more · /);
+  assert.match(await run(page, "DELETE FROM app.orders"), /^SQL only reads here/);
+  assert.match(await run(page, "SELECT * FROM app.absent"), /no such table: app.absent/);
+  isClean(page, open, /status of 40[03]/);
+  await page.close();
+});
+
 test("load shows which partitions are asked for most", async () => {
   for (let number = 0; number < 4000; number += 1) await client.execute("SELECT note FROM app.orders WHERE id = ?", [77], { prepare: true });
   const page = await browser.open(`${open}/#/load`);

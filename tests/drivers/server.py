@@ -74,7 +74,10 @@ class Server:
     def start(self) -> str:
         """Starts a server on free ports with an empty data directory and returns CQL's host:port."""
         self.directory.mkdir(parents=True, exist_ok=True)
-        return self._launch(*(free_port() for _ in PORTS))
+        ports = set()
+        while len(ports) < len(PORTS):
+            ports.add(free_port())
+        return self._launch(*ports)
 
     def restart(self, how: str, between=None) -> str:
         """Ends the server with SIGKILL (`kill`) or SIGTERM (`term`) and starts it on the same data and ports; calls `between` in between."""

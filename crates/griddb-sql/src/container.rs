@@ -117,9 +117,11 @@ impl Container {
         let ((version, id, name), (kind, (columns, key_len))) = (identity.ok_or_else(missing)?, schema.ok_or_else(missing)?);
         let table = Arc::new(Table {
             name: name.to_string(),
+            schema: None,
             columns: columns.iter().map(sql_column).collect(),
             key_len,
             indexed: indexes.iter().filter_map(|index: &Index| index.columns.first().copied()).collect(),
+            lookup: None,
         });
         Ok(Some(Self { id, version, name, kind, columns, key_len, indexes, table }))
     }

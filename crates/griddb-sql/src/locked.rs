@@ -6,7 +6,7 @@ use crate::container::Container;
 use crate::rows::{RowFormat, Rows};
 use crate::source::{Source, lock, query_text};
 use crate::transaction::Transaction;
-use sql::{Condition, Order, Scan, SourceError, Table, Tables, ValueRef};
+use sql::{Condition, Order, RowName, Scan, SourceError, Table, Tables, ValueRef};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -99,7 +99,7 @@ impl Scan for LockedScan {
         self.rows.value(&self.format, column)
     }
 
-    fn row(&self) -> Option<i64> {
-        Some(self.rows.number())
+    fn row(&self) -> RowName<'_> {
+        RowName::Number(self.rows.number())
     }
 }

@@ -136,7 +136,7 @@ pub(crate) fn find(name: &str) -> Option<Arc<Table>> {
     let (name, columns) = ALL.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
     let column = |(name, kind): &(&str, ColumnType)| Column { name: (*name).to_owned(), kind: *kind, is_not_null: false };
     let columns = columns.iter().map(column).collect();
-    Some(Arc::new(Table { name: (*name).to_owned(), columns, key_len: 0, indexed: Vec::new() }))
+    Some(Arc::new(Table { name: (*name).to_owned(), schema: None, columns, key_len: 0, indexed: Vec::new(), lookup: None }))
 }
 
 /// The rows of a table that [`find`] gave.

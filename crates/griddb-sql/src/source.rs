@@ -6,7 +6,7 @@ use crate::meta;
 use crate::rows::{RowFormat, Rows};
 use griddb::GridError;
 use griddb::wire::{COLUMNS_GROUP, COLUMNS_OPTION, put_i16, put_i32, put_i64, put_string, statement};
-use sql::{Condition, Operator, Order, Scan, SourceError, Table, Tables, ValueRef};
+use sql::{Condition, Operator, Order, RowName, Scan, SourceError, Table, Tables, ValueRef};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -218,7 +218,7 @@ impl Scan for ContainerScan {
         self.rows.value(&self.format, column)
     }
 
-    fn row(&self) -> Option<i64> {
-        (self.container.key_len == 0).then(|| self.rows.number())
+    fn row(&self) -> RowName<'_> {
+        if self.container.key_len == 0 { RowName::Number(self.rows.number()) } else { RowName::Key }
     }
 }

@@ -37,6 +37,8 @@ pub(crate) enum Command {
     Import(ImportArguments),
     /// Keep tables of another database as they are in this one: reads the logs of their changes there, and writes them here. After an interruption the same command goes on.
     Follow(FollowArguments),
+    /// Ask a node that runs in SQL: over tables of CQL, containers of GridDB and sets of Aerospike. Reads only. Without STATEMENT, what is typed or comes in, each to its `;`.
+    Sql(SqlArguments),
     /// Show and check devices or a data directory while no server runs. Writes nothing. Ends with 0: clean, 1: damage, 2: cannot be read.
     Inspect(InspectArguments),
     /// Run published benchmarks against this or another database and draw the result.
@@ -296,6 +298,39 @@ pub(crate) struct FollowArguments {
     /// Seconds from one line about the lag to the next.
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub(crate) interval: u64,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SqlArguments {
+    /// One statement, which is run; then the command ends.
+    #[arg(value_name = "STATEMENT")]
+    pub(crate) statement: Option<String>,
+    /// The keyspace of tables that are named without one.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) keyspace: Option<String>,
+    /// How rows are printed.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
+    pub(crate) format: SqlFormat,
+    /// At most so many rows of each statement.
+    #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max_rows: Option<u64>,
+    /// Seconds that a statement may take.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub(crate) timeout: u64,
+    #[command(flatten)]
+    pub(crate) node: NodeArguments,
+}
+
+/// How `tarndb sql` prints rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum SqlFormat {
+    /// Columns below each other, as wide as the terminal.
+    #[default]
+    Table,
+    /// Values with commas between (RFC 4180), names first.
+    Csv,
+    /// A document for each statement.
+    Json,
 }
 
 #[derive(Debug, Args)]

@@ -7,7 +7,7 @@
 //! | `GET /api/v1/schema[?keyspace=K&table=T]` | names, or all of a table |
 //! | `GET /api/v1/clients` | who may read `system_views.clients` sees CQL's clients |
 //! | `GET /api/v1/load` | slow requests and hot partitions, for who may read `system_views.slow_queries` and `hot_partitions` |
-//! | `POST /api/v1/query` | `{"query": "SELECT …"}`: rows, as the role that has logged in may see them |
+//! | `POST /api/v1/query` | `{"query": "SELECT …"}`: rows, as the role that has logged in may see them; with `"language": "sql"` of SQL |
 //!
 //! Everything comes from what cores have left on the board, or, rows, from the node's own port as any client gets them: no core does anything for a
 //! console that it would not do for a client.
@@ -16,11 +16,13 @@
 //! through its reader's browser.
 
 mod clients;
+mod limits;
 mod load;
 mod login;
 mod overview;
 mod query;
 mod schema;
+mod sql_query;
 
 pub(crate) use login::Login;
 
@@ -96,6 +98,11 @@ impl Console {
         self.cql.get().copied()
     }
 
+    /// Whether roles need permissions.
+    pub(crate) fn checks_permissions(&self) -> bool {
+        self.checks_permissions
+    }
+
     /// How they are to be spoken to, where that is by TLS.
     pub(crate) fn tls(&self) -> Option<&ClientTlsConfig> {
         self.tls.as_ref()
@@ -111,7 +118,7 @@ impl Console {
             ("GET", "schema") => schema::answer(&board.schema(), request),
             ("GET", "clients") => clients::answer(board, login.filter(|_| self.checks_permissions)),
             ("GET", "load") => load::answer(board, login.filter(|_| self.checks_permissions)),
-            ("POST", "query") => self.query(login, request),
+            ("POST", "query") => self.query(board, login, request),
             (_, "overview" | "schema" | "clients" | "load") => Reply::text(NOT_ALLOWED, "this is to be read with GET"),
             (_, "query") => Reply::text(NOT_ALLOWED, "a statement comes with POST"),
             _ => Reply::text(NOT_FOUND, "there are /api/v1/overview, schema, clients, load and query"),

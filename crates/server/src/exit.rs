@@ -10,6 +10,7 @@
 //! | 128 + n | ended at once by a second signal n |
 //!
 //! `tarndb status`, `drain` and `remove`: 0 healthy or done, 1 something is missing or refused, 2 no answer.
+//! `tarndb sql`: 0 done, 1 a statement was refused or has failed, 2 no answer.
 //! `tarndb backup` and `restore`: 0 done, 1 not made, not whole or not done, 2 no answer, or a wrong command line.
 //! `tarndb import`: 0 done, 1 something is left out, differs or has failed, 2 a wrong command line.
 //! `tarndb follow`: 0 done with `--once`, 1 a table that cannot be followed any more, 2 a wrong command line.

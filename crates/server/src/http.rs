@@ -8,6 +8,7 @@
 //! | `GET /metrics` | the same in numbers, in Prometheus's text format |
 //! | `POST /backup/…`, `POST /restore/…` | what `tarndb backup` and `tarndb restore` ask: see [`endpoint`] |
 //! | `GET /changes/KEYSPACE/TABLE` | the changes of a table with a CDC log, a line each: see [`changes`] |
+//! | `POST /sql` | a statement that reads, its rows as JSON: see [`sql`] |
 //! | `POST /settings/NAME` | the body is the setting's value from now on: 200, or 400 and why not |
 //! | `POST /cluster/drain/N`, `POST /cluster/remove/N?force=1` | 200, or 409 and why not |
 //!
@@ -21,8 +22,11 @@
 mod audit;
 mod changes;
 mod connections;
+mod lasting;
+pub(crate) mod own_port;
 mod reply;
 mod request;
+mod sql;
 
 pub(crate) use reply::{
     BAD_REQUEST, CONFLICT, FORBIDDEN, NOT_ALLOWED, NOT_FOUND, OK, Reply, TOO_LONG, TOO_MANY_REQUESTS, UNAUTHORIZED, UNAVAILABLE,
@@ -41,8 +45,8 @@ use crate::status::{Status, is_removed};
 use crate::tls_stream::TlsStream;
 use ::node::{Answer, AuditConfig, Board, ClientTlsConfig, Order};
 use audit::HttpAudit;
-use changes::Feeds;
 use connections::{Connections, Conversation};
+use lasting::{Node, Places, SLOW_READER};
 use request::is_order;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -71,7 +75,8 @@ struct Served {
     ready: AtomicBool,
     connections: Connections,
     orders: AtomicUsize,
-    feeds: Feeds,
+    feeds: Places,
+    statements: Places,
     board: Arc<Board>,
     /// None where nobody has to log in.
     logins: Option<OperatorLogins>,
@@ -133,13 +138,14 @@ impl Http {
 impl Served {
     fn new(board: Arc<Board>, connections_max: usize, requires_login: bool) -> Self {
         let connections = Connections::new(connections_max);
-        let feeds = Feeds::new(connections.feeds_max());
+        let (feeds, statements) = (Places::new(connections.feeds_max()), Places::new(connections.feeds_max()));
         let logins = requires_login.then(|| OperatorLogins::new(Arc::clone(&board)));
         Self {
             ready: AtomicBool::new(false),
             connections,
             orders: AtomicUsize::new(0),
             feeds,
+            statements,
             board,
             logins,
             tls: None,
@@ -237,7 +243,7 @@ fn reply_of(
     request: &Request,
 ) -> std::io::Result<Option<Reply>> {
     Ok(match Target::of(request.method(), request.target()) {
-        None if changes::is_feed(request) => answer_feed(served, connection, stream, transport, request)?,
+        None if changes::is_feed(request) || sql::is_sql(request) => answer_lasting(served, connection, stream, transport, request)?,
         None => Some(answer(served, transport, address, request)),
         Some(target) => match refuse_backup(served, transport, address, request) {
             Some(refusal) => Some(refusal),
@@ -252,8 +258,8 @@ fn refuse_plaintext(served: &Served, transport: Transport) -> Option<Reply> {
     is_refused.then(|| Reply::text("426 Upgrade Required", "this port is to be spoken to by TLS: https:// (setting `tls`)"))
 }
 
-/// Answers a request for changes; `None` once they have ended.
-fn answer_feed(
+/// Answers a request for changes, or for rows of SQL; `None` once they have ended.
+fn answer_lasting(
     served: &Served,
     connection: &Conversation,
     stream: &mut impl OperatorStream,
@@ -269,10 +275,14 @@ fn answer_feed(
     };
     // It is not cut for those who come later, and its client may be slow.
     connection.waits.store(true, Ordering::Release);
-    connection.stream.set_write_timeout(Some(changes::SLOW_READER))?;
+    connection.stream.set_write_timeout(Some(SLOW_READER))?;
     stream.end_deadline();
-    let node = changes::Node { feeds: &served.feeds, board: &served.board, console: &served.console };
-    changes::answer(&node, &connection.stream, stream, login.as_ref(), request)
+    let node = |places| Node { places, board: &served.board, console: &served.console };
+    if sql::is_sql(request) {
+        sql::answer(&node(&served.statements), &connection.stream, stream, login.as_ref(), request)
+    } else {
+        changes::answer(&node(&served.feeds), &connection.stream, stream, login.as_ref(), request)
+    }
 }
 
 /// Why a request of `tarndb backup` or `tarndb restore` is not served, if it is not.
@@ -388,7 +398,7 @@ fn admit(served: &Served, address: IpAddr, request: &Request) -> Result<Option<L
     let Some((role, password)) = request.login() else {
         return Err(Reply::text(UNAUTHORIZED, "log in as a role, by name and password: tarndb has --login-file for it"));
     };
-    let is_order = request.method() != "GET" && !request.target().0.starts_with(console::API);
+    let is_order = request.method() != "GET" && !request.target().0.starts_with(console::API) && !sql::is_sql(request);
     match logins.log_in(address, &role, &password) {
         Ok(OperatorRights::Reads) if is_order => Err(Reply::text(FORBIDDEN, "orders are for superusers")),
         Ok(_) => Ok(Some(Login { role: role.into(), password })),

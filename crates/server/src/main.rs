@@ -44,6 +44,8 @@ mod settings_file;
 mod shown_settings;
 mod size;
 mod small_files;
+mod sql_shell;
+mod sql_tables;
 mod start;
 mod status;
 mod throttle;
@@ -85,6 +87,7 @@ fn main() -> ExitCode {
         Command::Restore(arguments) => backup::restore(&arguments).map_err(Failure::from),
         Command::Follow(arguments) => follow::run(&arguments).map_err(Failure::from),
         Command::Import(arguments) => import::run(&arguments).map_err(Failure::from),
+        Command::Sql(arguments) => sql_shell::run(&arguments).map_err(Failure::from),
         Command::Inspect(arguments) => inspect::run(&arguments).map_err(Failure::from),
         Command::Completions { shell } => {
             let mut out = Vec::new();

@@ -140,16 +140,38 @@ impl Asked {
         Ok(answer.split_off(end + 4))
     }
 
+    /// Posts a body, and gives the answer's to `take` as it comes; `patience` is how long nothing may come. What the node refuses is its words, whatever the status, but those of log-ins.
+    pub(crate) fn ask_patiently(
+        &self,
+        target: &str,
+        body: &[u8],
+        patience: Duration,
+        take: &mut dyn FnMut(&mut dyn Read) -> std::io::Result<()>,
+    ) -> Result<(), OperateError> {
+        let mut refused = Ok(());
+        let read = self.post_patiently(target, body, patience, &mut |stream| {
+            let head = read_head(stream)?;
+            if head.split(' ').nth(1) == Some("200") {
+                return take(stream);
+            }
+            let mut text = Vec::new();
+            stream.take(ANSWER_BYTES_MAX).read_to_end(&mut text)?;
+            let text = String::from_utf8_lossy(&text).trim_end().to_owned();
+            refused = match head.split(' ').nth(1) {
+                Some("400" | "403" | "408" | "409" | "413" | "507") => Err(OperateError::Refused { text }),
+                _ => self.accept(&head, &|| text.clone()),
+            };
+            Ok(())
+        });
+        read.map_err(|source| OperateError::Unreachable { http: self.url(), source })?;
+        refused
+    }
+
     /// Posts, and gives the answer's body to `take` as it comes.
     pub(crate) fn stream(&self, target: &str, take: &mut dyn FnMut(&mut dyn Read)) -> Result<(), OperateError> {
         let mut refused = Ok(());
         let read = self.post(target, &[], &mut |stream| {
-            let (mut head, mut byte) = (Vec::new(), [0]);
-            while !head.ends_with(b"\r\n\r\n") && head.len() < HEAD_BYTES_MAX {
-                stream.read_exact(&mut byte)?;
-                head.push(byte[0]);
-            }
-            let head = String::from_utf8_lossy(&head);
+            let head = read_head(stream)?;
             if head.split(' ').nth(1) == Some("200") {
                 take(stream);
                 return Ok(());
@@ -177,8 +199,18 @@ impl Asked {
     }
 
     fn post(&self, target: &str, body: &[u8], take: &mut dyn FnMut(&mut dyn Read) -> std::io::Result<()>) -> std::io::Result<()> {
+        self.post_patiently(target, body, ROWS_TIMEOUT, take)
+    }
+
+    fn post_patiently(
+        &self,
+        target: &str,
+        body: &[u8],
+        patience: Duration,
+        take: &mut dyn FnMut(&mut dyn Read) -> std::io::Result<()>,
+    ) -> std::io::Result<()> {
         let stream = connect(&self.address)?;
-        stream.set_read_timeout(Some(ROWS_TIMEOUT))?;
+        stream.set_read_timeout(Some(patience))?;
         stream.set_write_timeout(Some(ROWS_TIMEOUT))?;
         let Self { address, trust, authorization } = self;
         let length = body.len();
@@ -213,6 +245,16 @@ impl Asked {
     pub(crate) fn strange(&self, why: String) -> OperateError {
         OperateError::Strange { http: self.url(), why }
     }
+}
+
+/// The head of an answer, with its end.
+fn read_head(stream: &mut dyn Read) -> std::io::Result<String> {
+    let (mut head, mut byte) = (Vec::new(), [0]);
+    while !head.ends_with(b"\r\n\r\n") && head.len() < HEAD_BYTES_MAX {
+        stream.read_exact(&mut byte)?;
+        head.push(byte[0]);
+    }
+    Ok(String::from_utf8_lossy(&head).into_owned())
 }
 
 fn trust(arguments: &NodeArguments) -> Result<Trust, OperateError> {

@@ -1,16 +1,18 @@
 //! Functions that SQLite has not: of times, of numbers, and aggregations.
 
+use crate::tables::Times;
 use crate::time::{self, Parts};
 use rusqlite::functions::{Aggregate, Context, FunctionFlags};
-use rusqlite::types::ValueRef;
+use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, Error, Result};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const FLAGS: FunctionFlags = FunctionFlags::SQLITE_UTF8.union(FunctionFlags::SQLITE_DETERMINISTIC);
 
 /// Adds them.
-pub(crate) fn register(connection: &Connection) -> Result<()> {
-    register_times(connection)?;
+pub(crate) fn register(connection: &Connection, times: Times) -> Result<()> {
+    register_times(connection, times)?;
+    register_parts_of_times(connection)?;
     register_numbers(connection)?;
     connection.create_scalar_function("char_length", 1, FLAGS, |context| {
         Ok(context.get::<Option<String>>(0)?.map(|text| text.chars().count() as i64))
@@ -28,24 +30,37 @@ pub(crate) fn register(connection: &Connection) -> Result<()> {
     Ok(())
 }
 
-fn register_times(connection: &Connection) -> Result<()> {
+/// Functions that give times.
+fn register_times(connection: &Connection, times: Times) -> Result<()> {
+    let shown = move |time_ms: Option<i64>| match (time_ms, times) {
+        (None, _) => Value::Null,
+        (Some(time_ms), Times::Milliseconds) => Value::Integer(time_ms),
+        (Some(time_ms), Times::Texts) => Value::Text(time::format(time_ms)),
+    };
     let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64);
     // The same for the whole statement.
-    connection.create_scalar_function("now", 0, FLAGS, move |_| Ok(now_ms))?;
+    connection.create_scalar_function("now", 0, FLAGS, move |_| Ok(shown(Some(now_ms))))?;
     for name in ["timestamp", "timestamp_ms"] {
-        connection.create_scalar_function(name, 1, FLAGS, |context| time_at(context, 0))?;
+        connection.create_scalar_function(name, 1, FLAGS, move |context| Ok(shown(time_at(context, 0)?)))?;
     }
-    for name in ["to_timestamp_ms", "to_epoch_ms"] {
-        connection.create_scalar_function(name, 1, FLAGS, |context| context.get::<Option<i64>>(0))?;
-    }
+    connection.create_scalar_function("to_timestamp_ms", 1, FLAGS, move |context| Ok(shown(context.get::<Option<i64>>(0)?)))?;
     for name in ["timestamp_add", "timestampadd"] {
-        connection.create_scalar_function(name, 3, FLAGS, |context| {
+        connection.create_scalar_function(name, 3, FLAGS, move |context| {
             let (unit, Some(time_ms), Some(count)) = (unit_at(context)?, time_at(context, 1)?, context.get::<Option<i64>>(2)?) else {
-                return Ok(None);
+                return Ok(Value::Null);
             };
-            add(unit, time_ms, count).map(Some).ok_or_else(|| wrong("a time that cannot be"))
+            add(unit, time_ms, count).map(|time_ms| shown(Some(time_ms))).ok_or_else(|| wrong("a time that cannot be"))
         })?;
     }
+    connection.create_scalar_function("timestamp_trunc", 2, FLAGS, move |context| {
+        let (unit, Some(time_ms)) = (unit_at(context)?, time_at(context, 1)?) else { return Ok(Value::Null) };
+        truncate(unit, time_ms).map(|time_ms| shown(Some(time_ms))).ok_or_else(|| wrong("times are not cut to such a unit"))
+    })
+}
+
+/// Functions that are told times, and give something else.
+fn register_parts_of_times(connection: &Connection) -> Result<()> {
+    connection.create_scalar_function("to_epoch_ms", 1, FLAGS, |context| time_at(context, 0))?;
     for name in ["timestamp_diff", "timestampdiff"] {
         connection.create_scalar_function(name, 3, FLAGS, |context| {
             let (unit, Some(later), Some(earlier)) = (unit_at(context)?, time_at(context, 1)?, time_at(context, 2)?) else {
@@ -54,10 +69,6 @@ fn register_times(connection: &Connection) -> Result<()> {
             difference(unit, later, earlier).map(Some).ok_or_else(|| wrong("such a unit has no difference"))
         })?;
     }
-    connection.create_scalar_function("timestamp_trunc", 2, FLAGS, |context| {
-        let (unit, Some(time_ms)) = (unit_at(context)?, time_at(context, 1)?) else { return Ok(None) };
-        truncate(unit, time_ms).map(Some).ok_or_else(|| wrong("times are not cut to such a unit"))
-    })?;
     connection.create_scalar_function("extract", 2, FLAGS, |context| {
         let (unit, Some(time_ms)) = (unit_at(context)?, time_at(context, 1)?) else { return Ok(None) };
         Ok(Some(extract(unit, time_ms)))

@@ -2,7 +2,7 @@
 //!
 //! SQLite joins by nested loops. A table that is looked through again and again for one value each time is read once instead, if its rows have room.
 
-use crate::tables::{Scan, SourceError, Value, ValueRef};
+use crate::tables::{RowName, Scan, SourceError, Value, ValueRef};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -43,11 +43,33 @@ impl Drop for Reservation {
     }
 }
 
-/// A value that is equal to another one only if SQLite says so: integers and texts.
+/// A value that is equal to another one only if SQLite says so: integers, texts and bytes; or a row's own bytes.
 #[derive(PartialEq, Eq, Hash)]
 pub(crate) enum Key {
     Integer(i64),
     Text(String),
+    Bytes(Box<[u8]>),
+}
+
+/// What a row is called that is kept.
+enum Name {
+    Number(i64),
+    Bytes(Box<[u8]>),
+    Key,
+}
+
+impl Name {
+    fn of(name: RowName<'_>) -> Self {
+        match name {
+            RowName::Number(number) => Self::Number(number),
+            RowName::Bytes(bytes) => Self::Bytes(bytes.into()),
+            RowName::Key => Self::Key,
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        if let Self::Bytes(bytes) = self { bytes.len() } else { 0 }
+    }
 }
 
 impl Key {
@@ -55,7 +77,8 @@ impl Key {
         match value {
             ValueRef::Integer(value) => Some(Self::Integer(value)),
             ValueRef::Text(text) => Some(Self::Text(text.to_owned())),
-            ValueRef::Null | ValueRef::Real(_) | ValueRef::Blob(_) => None,
+            ValueRef::Blob(bytes) => Some(Self::Bytes(bytes.into())),
+            ValueRef::Null | ValueRef::Real(_) => None,
         }
     }
 }
@@ -67,7 +90,7 @@ pub(crate) struct KeptRows {
     slots: Vec<Option<usize>>,
     rows: Vec<Box<[Value]>>,
     /// What they are called.
-    names: Vec<Option<i64>>,
+    names: Vec<Name>,
     by_value: HashMap<Key, Vec<usize>>,
     _reservation: Reservation,
 }
@@ -89,14 +112,15 @@ impl KeptRows {
             let Some(key) = Key::of(scan.value(column)) else { continue };
             let row: Box<[Value]> =
                 (0..count).filter(|position| slots[*position].is_some()).map(|position| scan.value(position).to_value()).collect();
-            let bytes: usize = row.iter().map(bytes_of).sum();
+            let name = Name::of(scan.row());
+            let bytes: usize = row.iter().map(bytes_of).sum::<usize>() + name.bytes();
             // Its place among those of its value, too.
             if !reservation.take(bytes + 96) {
                 return Ok(None);
             }
             by_value.entry(key).or_default().push(rows.len());
             rows.push(row);
-            names.push(scan.row());
+            names.push(name);
         }
         Ok(Some(Self { column, slots, rows, names, by_value, _reservation: reservation }))
     }
@@ -118,7 +142,7 @@ fn bytes_of(value: &Value) -> usize {
     size_of::<Value>()
         + match value {
             Value::Text(text) => 2 * text.len(),
-            Value::Blob(bytes) => bytes.len(),
+            Value::Blob(bytes) => 2 * bytes.len(),
             Value::Null | Value::Integer(_) | Value::Real(_) => 0,
         }
 }
@@ -141,7 +165,11 @@ impl Scan for KeptScan {
         slot.and_then(|slot| self.rows.rows.get(self.row)?.get(slot)).map_or(ValueRef::Null, Value::as_ref)
     }
 
-    fn row(&self) -> Option<i64> {
-        self.rows.names.get(self.row).copied().flatten()
+    fn row(&self) -> RowName<'_> {
+        match self.rows.names.get(self.row) {
+            Some(Name::Number(number)) => RowName::Number(*number),
+            Some(Name::Bytes(bytes)) => RowName::Bytes(bytes),
+            Some(Name::Key) | None => RowName::Key,
+        }
     }
 }

@@ -5,6 +5,7 @@
 //! | [`tables`] | the seam: tables, conditions, scans, values |
 //! | `virtual_table` | a table as SQLite sees it: what of a query's conditions its scan is told |
 //! | [`query`] | one statement that reads: prepared, bound, stepped; interrupted from another thread |
+//! | `schemas` | where a statement finds a table |
 //! | `names` | numbers by which SQLite knows a row again |
 //! | `kept` | rows that are kept for a join |
 //! | `result_types` | types of columns that functions compute |
@@ -27,9 +28,12 @@ mod functions;
 mod kept;
 mod names;
 mod result_types;
+mod schemas;
 mod statement;
 mod virtual_table;
 
 pub use kept::KEPT_BYTES_MAX;
 pub use query::{Interrupter, Query, QueryError, ResultColumn};
-pub use tables::{Column, ColumnType, Condition, Operator, Order, Scan, SourceError, Table, Tables, Value, ValueRef};
+pub use tables::{
+    Column, ColumnType, Condition, Lookup, Operator, Order, RowName, Scan, SourceError, Table, Tables, Times, Value, ValueRef,
+};

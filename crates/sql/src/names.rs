@@ -12,14 +12,22 @@ pub(crate) struct RowNames {
 }
 
 impl RowNames {
+    /// The number of a row that has bytes of its own. None if there is no room for more.
+    pub(crate) fn name_of_bytes(&mut self, bytes: &[u8]) -> Option<i64> {
+        self.number(vec![Key::Bytes(bytes.into())], bytes.len() + size_of::<Key>())
+    }
+
     /// The number of a key: the integer that it is, else the one that it was given. None if there is no room for more.
     pub(crate) fn name<'a>(&mut self, key: impl Iterator<Item = ValueRef<'a>> + Clone) -> Option<i64> {
         let mut parts = key.clone();
         if let (Some(ValueRef::Integer(only)), None) = (parts.next(), parts.next()) {
             return Some(only);
         }
-        let bytes: usize = key.clone().map(|part| if let ValueRef::Text(text) = part { text.len() } else { 0 } + size_of::<Key>()).sum();
-        let key: Vec<Key> = key.filter_map(Key::of).collect();
+        let bytes: usize = key.clone().map(|part| bytes_of(part) + size_of::<Key>()).sum();
+        self.number(key.filter_map(Key::of).collect(), bytes)
+    }
+
+    fn number(&mut self, key: Vec<Key>, bytes: usize) -> Option<i64> {
         if let Some(name) = self.given.get(&key) {
             return Some(*name);
         }
@@ -29,5 +37,13 @@ impl RowNames {
         let name = self.given.len() as i64 + 1;
         self.given.insert(key, name);
         Some(name)
+    }
+}
+
+fn bytes_of(part: ValueRef<'_>) -> usize {
+    match part {
+        ValueRef::Text(text) => text.len(),
+        ValueRef::Blob(bytes) => bytes.len(),
+        ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) => 0,
     }
 }

@@ -3,9 +3,10 @@
 use crate::functions;
 use crate::memory;
 use crate::result_types;
+use crate::schemas::Schemas;
 use crate::statement::{Failure, OwnedStatement, Prepared};
-use crate::tables::{ColumnType, SourceError, Tables, Value, ValueRef};
-use crate::virtual_table::{MODULE, Shared};
+use crate::tables::{ColumnType, SourceError, Table, Tables, Times, Value, ValueRef};
+use crate::virtual_table::Shared;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, InterruptHandle, ffi};
@@ -91,8 +92,11 @@ impl Query {
         memory::bound();
         let shared = Arc::new(Shared { tables: Arc::clone(tables), failure: Mutex::default() });
         let is_interrupted = Arc::new(AtomicBool::new(false));
-        let mut connection = open(&is_interrupted).map_err(|error| QueryError::Computation(error.to_string()))?;
-        let mut named = Vec::new();
+        let mut connection = open(&is_interrupted, tables.times()).map_err(|error| QueryError::Computation(error.to_string()))?;
+        let mut schemas = Schemas::default();
+        for table in tables.at_hand().map_err(QueryError::Source)? {
+            add(&mut connection, &mut schemas, &table.name, &table, &shared)?;
+        }
         for _ in 0..=TABLES_MAX {
             let (prepared, taken) = OwnedStatement::prepare(connection, sql);
             match prepared {
@@ -104,18 +108,18 @@ impl Query {
                         return Err(QueryError::Statement("one statement at a time".to_owned()));
                     }
                     let handle = Arc::new(statement.connection().get_interrupt_handle());
-                    let computed = result_types::computed(sql, &named);
+                    let computed = result_types::computed(sql, schemas.tables());
                     return Ok(Self { statement, shared, interrupter: Interrupter { handle, is_interrupted }, is_over: false, computed });
                 }
                 Prepared::Nothing => return Err(QueryError::Statement("there is no statement".to_owned())),
-                Prepared::Failed(failed, failure) => {
+                Prepared::Failed(mut failed, failure) => {
                     let Some(name) = missing_table(&failure.message) else { return Err(statement_error(failure, &shared)) };
                     let found = tables.find(name).map_err(QueryError::Source)?;
-                    let Some(table) = found else { return Err(statement_error(failure, &shared)) };
-                    named.push(Arc::clone(&table));
-                    failed
-                        .create_module(name, MODULE, Some((table, Arc::clone(&shared))))
-                        .map_err(|error| QueryError::Statement(error.to_string()))?;
+                    // One that is there already is not found by this name.
+                    let is_new =
+                        |table: &Arc<Table>| table.schema.is_none() || !schemas.tables().iter().any(|known| Arc::ptr_eq(known, table));
+                    let Some(table) = found.filter(is_new) else { return Err(statement_error(failure, &shared)) };
+                    add(&mut failed, &mut schemas, name, &table, &shared)?;
                     connection = failed;
                 }
             }
@@ -187,15 +191,31 @@ impl Query {
     }
 }
 
+/// Makes a table be there.
+fn add(
+    connection: &mut Connection,
+    schemas: &mut Schemas,
+    written: &str,
+    table: &Arc<Table>,
+    shared: &Arc<Shared>,
+) -> Result<(), QueryError> {
+    let mut added = || {
+        connection.authorizer(None::<fn(AuthContext<'_>) -> Authorization>)?;
+        schemas.add(connection, written, table, shared)?;
+        connection.authorizer(Some(authorize))
+    };
+    added().map_err(|error| QueryError::Statement(error.to_string()))
+}
+
 /// A SQLite that can read alone.
-fn open(is_interrupted: &Arc<AtomicBool>) -> rusqlite::Result<Connection> {
+fn open(is_interrupted: &Arc<AtomicBool>, times: Times) -> rusqlite::Result<Connection> {
     let mut connection = Connection::open_in_memory()?;
     connection.execute_batch("PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF;")?;
     connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX)?;
     connection.set_limit(Limit::SQLITE_LIMIT_SQL_LENGTH, SQL_BYTES_MAX as i32)?;
     connection.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 0)?;
     connection.set_limit(Limit::SQLITE_LIMIT_EXPR_DEPTH, 500)?;
-    functions::register(&connection)?;
+    functions::register(&connection, times)?;
     connection.authorizer(Some(authorize))?;
     let is_interrupted = Arc::clone(is_interrupted);
     connection.progress_handler(STEPS_BETWEEN_LOOKS, Some(move || is_interrupted.load(Ordering::Acquire)))?;

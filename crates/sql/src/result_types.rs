@@ -96,7 +96,8 @@ mod tests {
     #[test]
     fn functions_tell_their_types() {
         let column = |name: &str, kind| Column { name: name.to_owned(), kind, is_not_null: false };
-        let table = |columns| Arc::new(Table { name: "t".to_owned(), columns, key_len: 0, indexed: Vec::new() });
+        let table =
+            |columns| Arc::new(Table { name: "t".to_owned(), columns, schema: None, key_len: 0, indexed: Vec::new(), lookup: None });
         let one = table(vec![column("at", ColumnType::Timestamp), column("n", ColumnType::Short), column("x", ColumnType::Long)]);
         let tables = [one, table(vec![column("x", ColumnType::Text)])];
         let sql = "SELECT MAX(at), MIN( t.n ) AS least, x, MAX(x), MAX(at) + 1, LAG(at, 1) OVER (ORDER BY n), NOW() t, MAX(at, n), COUNT(*) FROM t";

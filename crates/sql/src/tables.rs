@@ -5,6 +5,15 @@ use std::sync::Arc;
 /// Why tables could not be read.
 pub type SourceError = Box<dyn std::error::Error + Send + Sync>;
 
+/// What times are to a query: what columns hold, and functions give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Times {
+    /// Milliseconds since 1970, as integers.
+    Milliseconds,
+    /// Texts, as [`crate::time::format`] writes them: they compare as the times do.
+    Texts,
+}
+
 /// What a column holds. Times are milliseconds since 1970, as integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnType {
@@ -48,7 +57,9 @@ impl ColumnType {
         (Self::Opaque, "OPAQUE"),
     ];
 
-    pub(crate) fn declaration(self) -> &'static str {
+    /// Its name in SQL.
+    #[must_use]
+    pub fn declaration(self) -> &'static str {
         Self::DECLARATIONS.iter().find(|(kind, _)| *kind == self).map_or("", |(_, declaration)| declaration)
     }
 
@@ -64,7 +75,7 @@ impl ColumnType {
 
     /// Whether a scan can be told what its values compare with.
     pub(crate) fn compares(self) -> bool {
-        self.is_integral() || self == Self::Text
+        self.is_integral() || matches!(self, Self::Text | Self::Blob)
     }
 }
 
@@ -84,17 +95,40 @@ pub struct Column {
 pub struct Table {
     /// Its name, as it was first written.
     pub name: String,
+    /// The schema that statements name it in; none of a table that has no schema, and [`Table::MAIN`] of one whose schema need not be named.
+    pub schema: Option<String>,
     /// Its columns: at most [`Table::COLUMNS_MAX`].
     pub columns: Vec<Column>,
     /// How many of them, from the first, are the key that rows are ordered by; 0 without a key.
     pub key_len: usize,
     /// Columns by which rows are found without looking at all of them.
     pub indexed: Vec<usize>,
+    /// Columns by which rows are found together.
+    pub lookup: Option<Lookup>,
+}
+
+/// Columns by which rows are found once all of them are compared by `=`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lookup {
+    /// Those.
+    pub together: Vec<usize>,
+    /// Others by which fewer rows are found then, one after the other.
+    pub then: Vec<usize>,
 }
 
 impl Table {
+    /// The schema of tables whose schema need not be named.
+    pub const MAIN: &str = "main";
     /// The most columns that a table may have: what the engine takes.
     pub const COLUMNS_MAX: usize = 2_000;
+
+    /// Whether a comparison with a column finds rows without looking at all of them, where those that `is_equal` names are compared by `=`.
+    pub(crate) fn finds(&self, column: usize, is_equal: &dyn Fn(usize) -> bool) -> bool {
+        let by_lookup = self.lookup.as_ref().is_some_and(|lookup| {
+            (lookup.together.contains(&column) || lookup.then.contains(&column)) && lookup.together.iter().copied().all(is_equal)
+        });
+        by_lookup || column < self.key_len || self.indexed.contains(&column)
+    }
 }
 
 /// A value.
@@ -173,7 +207,7 @@ pub enum Operator {
 /// What rows have to fulfil. A scan may give others, too: they are looked at again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
-    /// The column's position: of a type that is integral, with an integer, or a text, with a text.
+    /// The column's position: of a type that is integral, with an integer; a text, with a text; or bytes, with bytes.
     pub column: usize,
     /// How it compares.
     pub operator: Operator,
@@ -190,6 +224,17 @@ pub enum Order {
     KeyDescending,
 }
 
+/// By what SQLite knows a row again: it has to be the same in all scans of the row's table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowName<'a> {
+    /// A number.
+    Number(i64),
+    /// Bytes that no other row has.
+    Bytes(&'a [u8]),
+    /// Its key tells. Without a key all scans have to give the same rows.
+    Key,
+}
+
 /// Rows, one at a time.
 pub trait Scan {
     /// Goes to the next row, at first to the first one; false after the last.
@@ -201,15 +246,28 @@ pub trait Scan {
     /// A column of the row at which it is.
     fn value(&self, column: usize) -> ValueRef<'_>;
 
-    /// What the row is called, in all scans of its table; none if its key tells.
-    fn row(&self) -> Option<i64> {
-        None
+    /// What the row is called.
+    fn row(&self) -> RowName<'_> {
+        RowName::Key
     }
 }
 
 /// Whoever has the tables. All calls of one query come from its thread.
 pub trait Tables: Send + Sync {
-    /// The table of a name, whatever its capitals; none if there is no such.
+    /// What times are.
+    fn times(&self) -> Times {
+        Times::Milliseconds
+    }
+
+    /// Tables that are found whether or not a statement names them, before others: those of [`Table::MAIN`].
+    ///
+    /// # Errors
+    /// What the source says.
+    fn at_hand(&self) -> Result<Vec<Arc<Table>>, SourceError> {
+        Ok(Vec::new())
+    }
+
+    /// The table of a name, whatever its capitals, with its schema before a point if the statement names one; none if there is no such.
     ///
     /// # Errors
     /// What the source says.

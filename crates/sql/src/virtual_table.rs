@@ -6,9 +6,11 @@
 
 use crate::kept::KeptRows;
 use crate::names::RowNames;
-use crate::tables::{Condition, Operator, Order, Scan, SourceError, Table, Tables, Value, ValueRef};
+use crate::tables::{ColumnType, Condition, Operator, Order, RowName, Scan, SourceError, Table, Tables, Value, ValueRef};
 use rusqlite::types::{ToSqlOutput, ValueRef as SqlRef};
-use rusqlite::vtab::{Context, Filters, IndexConstraintOp, IndexFlags, IndexInfo, Module, VTab, VTabConnection, VTabCursor};
+use rusqlite::vtab::{
+    Context, CreateVTab, Filters, IndexConstraintOp, IndexFlags, IndexInfo, Module, VTab, VTabConnection, VTabCursor, VTabKind,
+};
 use rusqlite::{Error, Result, ffi};
 use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_int};
@@ -35,6 +37,13 @@ pub(crate) type Aux = (Arc<Table>, Arc<Shared>);
 
 /// Tables that are there without having been created.
 pub(crate) const MODULE: &Module<'static, VirtualTable> = &Module::eponymous_only_module();
+
+/// Tables that are created in a schema.
+pub(crate) const MODULE_OF_SCHEMAS: &Module<'static, VirtualTable> = &Module::read_only_module();
+
+impl CreateVTab<'_> for VirtualTable {
+    const KIND: VTabKind = VTabKind::Default;
+}
 
 /// SQLite's virtual table.
 #[repr(C)]
@@ -71,8 +80,9 @@ unsafe impl<'vtab> VTab<'vtab> for VirtualTable {
                 (constraint.is_usable() && compares).then_some((at, column, operator))
             })
             .collect();
-        for (at, column, operator) in candidates {
-            let finds = column < self.table.key_len || self.table.indexed.contains(&column);
+        let is_equal = |wanted| candidates.iter().any(|(_, column, operator)| *column == wanted && *operator == Operator::Equal);
+        for (at, column, operator) in candidates.iter().copied() {
+            let finds = self.table.finds(column, &is_equal);
             // A value of a list at a time: worth it only where rows are found by it.
             if info.collation(at)? == "BINARY" && (finds || !info.is_in_constraint(at)?) {
                 told.push((at, column, operator));
@@ -90,7 +100,8 @@ unsafe impl<'vtab> VTab<'vtab> for VirtualTable {
         let (cost, rows) = self.cost(&told);
         info.set_estimated_cost(cost);
         info.set_estimated_rows(rows);
-        if rows == 1 {
+        // SQLite takes the first row then: not where a scan may give others, too, because it cannot be told all of its key.
+        if rows == 1 && self.table.lookup.is_none() {
             info.set_idx_flags(IndexFlags::SQLITE_INDEX_SCAN_UNIQUE);
         }
         info.set_idx_str(&plan);
@@ -123,6 +134,15 @@ impl VirtualTable {
         let is_equal = |wanted: usize| told.iter().any(|(_, column, operator)| *column == wanted && *operator == Operator::Equal);
         let is_bounded = |wanted: usize| told.iter().any(|(_, column, _)| *column == wanted);
         let key_len = self.table.key_len;
+        if let Some(lookup) = self.table.lookup.as_ref().filter(|lookup| lookup.together.iter().copied().all(is_equal)) {
+            let equal = lookup.then.iter().copied().take_while(|column| is_equal(*column)).count();
+            let is_narrowed = lookup.then.get(equal).copied().is_some_and(is_bounded);
+            return match (equal == lookup.then.len(), is_narrowed) {
+                (true, _) => (50.0, 1),
+                (false, true) => (300.0, 50),
+                (false, false) => (500.0 / (equal + 1) as f64, 100),
+            };
+        }
         if key_len > 0 && (0..key_len).all(is_equal) {
             (50.0, 1)
         } else if key_len > 0 && is_equal(0) {
@@ -188,8 +208,8 @@ const SEARCHES_BEFORE: u32 = 2;
 impl Cursor {
     /// Rows that are kept, if all rows would be looked through once more for one value.
     fn kept_scan(&mut self, conditions: &[Condition], plan: &Plan) -> Result<Option<Box<dyn Scan>>, SourceError> {
-        let finds = |condition: &Condition| condition.column < self.table.key_len || self.table.indexed.contains(&condition.column);
-        if conditions.iter().any(finds) {
+        let is_equal = |wanted| conditions.iter().any(|condition| condition.column == wanted && condition.operator == Operator::Equal);
+        if conditions.iter().any(|condition| self.table.finds(condition.column, &is_equal)) {
             return Ok(None);
         }
         let Some(wanted) = conditions.iter().find(|condition| condition.operator == Operator::Equal) else { return Ok(None) };
@@ -205,6 +225,9 @@ impl Cursor {
         }
     }
 }
+
+/// Below it a real number that is whole is the same as an integer.
+const EXACT_BELOW: f64 = 9_007_199_254_740_992.0;
 
 /// What `best_index` has decided.
 struct Plan {
@@ -235,12 +258,15 @@ unsafe impl VTabCursor for Cursor {
         let plan = plan.and_then(Plan::read).ok_or_else(|| Error::ModuleError("a plan that cannot be read".to_owned()))?;
         let mut conditions = Vec::new();
         for ((column, operator), value) in plan.conditions.iter().copied().zip(values.iter()) {
-            let is_integral = self.table.columns[column].kind.is_integral();
+            let kind = self.table.columns[column].kind;
+            let is_integral = kind.is_integral();
             let value = match value {
                 // Nothing compares with null.
                 SqlRef::Null => return Ok(()),
                 SqlRef::Integer(value) if is_integral => Value::Integer(value),
-                SqlRef::Text(_) if !is_integral => Value::Text(value.as_str()?.to_owned()),
+                SqlRef::Real(value) if is_integral && value.fract() == 0.0 && value.abs() < EXACT_BELOW => Value::Integer(value as i64),
+                SqlRef::Text(_) if kind == ColumnType::Text => Value::Text(value.as_str()?.to_owned()),
+                SqlRef::Blob(bytes) if kind == ColumnType::Blob => Value::Blob(bytes.to_vec()),
                 _ => continue,
             };
             conditions.push(Condition { column, operator, value });
@@ -288,16 +314,14 @@ unsafe impl VTabCursor for Cursor {
 
     fn rowid(&self) -> Result<i64> {
         let Some(scan) = &self.scan else { return Ok(self.row) };
-        if let Some(name) = scan.row() {
-            return Ok(name);
-        }
-        if self.table.key_len == 0 {
-            // Its scans give the same rows each time.
-            return Ok(self.row);
-        }
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
-        names
-            .name((0..self.table.key_len).map(|column| scan.value(column)))
-            .ok_or_else(|| Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_NOMEM), None))
+        let name = match scan.row() {
+            RowName::Number(number) => Some(number),
+            RowName::Bytes(bytes) => names.name_of_bytes(bytes),
+            // Its scans give the same rows each time.
+            RowName::Key if self.table.key_len == 0 => Some(self.row),
+            RowName::Key => names.name((0..self.table.key_len).map(|column| scan.value(column))),
+        };
+        name.ok_or_else(|| Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_NOMEM), None))
     }
 }

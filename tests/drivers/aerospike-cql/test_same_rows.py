@@ -1,6 +1,11 @@
 """What Aerospike's client writes, CQL sees at once: bins as columns, whatever their type, name and set."""
 
+import json
+import os
+import pathlib
+import shlex
 import time
+import urllib.request
 
 import aerospike
 import pytest
@@ -8,6 +13,8 @@ from aerospike import exception
 from aerospike_helpers.operations import list_operations, operations
 from cassandra import InvalidRequest
 from cassandra.query import SimpleStatement, dict_factory
+
+import server
 from conftest import NAMESPACE, when_back
 
 SEND_KEY = {"key": aerospike.POLICY_KEY_SEND}
@@ -36,6 +43,22 @@ def test_every_kind_of_bin_is_a_column_of_its_type(client, session, set_name, di
     kinds = {kind["column_name"]: kind["type"] for kind in kinds}
     expected = {"i": "bigint", "d": "double", "s": "text", "b": "blob", "t": "boolean", "f": "boolean", "l": "blob", "m": "blob"}
     assert {name: kinds[name] for name in expected} == expected
+
+
+def test_sql_joins_sets(client, set_name, digest):
+    directory = pathlib.Path(shlex.split(os.environ["TARNDB_TEST_RESTART"])[-1])
+    for number in range(20):
+        client.put((NAMESPACE, set_name, number), {"n": number, "city": "x" if number % 2 else "y"}, policy=SEND_KEY)
+    table = f'{NAMESPACE}."{set_name}"'
+
+    def rows(statement):
+        request = urllib.request.Request(f"http://{server.Server(directory).state()['http']}/sql", statement.encode())
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return json.load(answer)["rows"]
+
+    assert rows(f"SELECT city, COUNT(*), SUM(n) FROM {table} GROUP BY city ORDER BY city") == [["x", 10, 100], ["y", 10, 90]]
+    digits = digest((NAMESPACE, set_name, 7)).hex()
+    assert rows(f"SELECT a.n, b.n FROM {table} a JOIN {table} b ON b.n = a.n + 1 WHERE a.digest = X'{digits}'") == [[7, 8]]
 
 
 def test_keys_are_shown_as_they_were_sent(client, session, set_name, digest):

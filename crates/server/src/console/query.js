@@ -18,6 +18,7 @@ export function start() {
 /** Puts a statement into the box and runs it. */
 export function runThis(statement) {
   byId("statement").value = statement;
+  byId("language").value = "cql";
   run();
 }
 
@@ -32,7 +33,7 @@ async function run() {
   byId("run").disabled = true;
   say("running …", "quiet");
   try {
-    show(await ask("query", { query }));
+    show(await ask("query", { query, language: byId("language").value }));
   } catch (error) {
     byId("answer").hidden = true;
     say(error.message, "error");
@@ -42,7 +43,7 @@ async function run() {
 
 function show({ columns, rows, has_more: hasMore, took_ms: took }) {
   say(`${rows.length} row${rows.length === 1 ? "" : "s"}${hasMore ? ", and there are more" : ""} · ${took.toFixed(1)} ms`, "quiet");
-  const head = el("tr", "", ...columns.map(({ name, type }) => el("th", "", name, el("small", "", type))));
+  const head = el("tr", "", ...columns.map(({ name, type }) => el("th", "", name, el("small", "", type ?? ""))));
   const cell = (value) => (value === null ? el("td", "null", "null") : el("td", "value", value));
   fill(byId("answer"), el("table", "rows", el("thead", "", head), el("tbody", "", ...rows.map((row) => el("tr", "", ...row.map(cell))))));
   byId("answer").hidden = false;

@@ -2,10 +2,12 @@
 //! and bounded as any client's.
 
 use super::Console;
+use super::limits::{ROWS_MAX, TIMEOUT, shortened};
 use super::login::Login;
+use super::sql_query;
 use crate::http::{BAD_REQUEST, CONFLICT, FORBIDDEN, Reply, Request, UNAVAILABLE};
 use crate::tls_stream::TlsStream;
-use ::node::ClientTlsConfig;
+use ::node::{Board, ClientTlsConfig};
 use cql::language::{self, Statement};
 use cql::value::text::write_plain;
 use cql::wire::{ProtocolVersion, ReceivedColumns, Rows};
@@ -17,34 +19,34 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tls::Session;
 
-/// Rows of an answer.
-const ROWS_MAX: u32 = 200;
-/// Characters of a value that are shown.
-const VALUE_CHARS_MAX: usize = 4096;
 /// Bytes of an answer from the node.
 const ANSWER_BYTES_MAX: usize = 16 << 20;
-const TIMEOUT: Duration = Duration::from_secs(10);
 /// So many at once.
 const QUERIES_MAX: usize = 4;
 
 impl Console {
-    pub(super) fn query(&self, login: Option<&Login>, request: &Request) -> Reply {
+    pub(super) fn query(&self, board: &Board, login: Option<&Login>, request: &Request) -> Reply {
         // A browser names the page that asks: others than ours have nothing to ask.
         if let Some(origin) = request.header("origin")
             && origin.split_once("://").map(|(_, host)| host) != request.header("host")
         {
             return Reply::text(FORBIDDEN, "statements come from the console's own page, or from no web page");
         }
-        let query = match serde_json::from_str::<Value>(&request.body).ok().as_ref().and_then(|body| body["query"].as_str()) {
-            Some(query) => query.to_owned(),
-            None => return Reply::text(BAD_REQUEST, "the body is to be {\"query\": \"SELECT …\"}"),
+        let body = serde_json::from_str::<Value>(&request.body).unwrap_or_default();
+        let (Some(query), language) = (body["query"].as_str(), &body["language"]) else {
+            return Reply::text(BAD_REQUEST, "the body is to be {\"query\": \"SELECT …\"}, and may say {\"language\": \"sql\"}");
         };
-        if let Err(refusal) = check(&query) {
+        let is_sql = match language.as_str() {
+            Some("sql") => true,
+            None | Some("cql") => false,
+            Some(_) => return Reply::text(BAD_REQUEST, "`language` is to be `cql` or `sql`"),
+        };
+        if let Err(refusal) = if is_sql { Ok(()) } else { check(query) } {
             return refusal;
         }
         let Some(cql) = self.cql.get() else { return Reply::text(UNAVAILABLE, "this node is starting") };
         let reply = if self.queries.fetch_add(1, Ordering::AcqRel) < QUERIES_MAX {
-            run(*cql, self.tls.as_ref(), login, &query)
+            if is_sql { sql_query::run(self, board, login, query) } else { run(*cql, self.tls.as_ref(), login, query) }
         } else {
             Reply::text(UNAVAILABLE, format!("{QUERIES_MAX} statements of consoles run already: again when one has ended"))
         };
@@ -108,11 +110,7 @@ fn result(rows: &Rows<'_>) -> Value {
             cell.map(|wire| {
                 let mut text = String::new();
                 write_plain(data_type, wire, &mut text);
-                if let Some((end, _)) = text.char_indices().nth(VALUE_CHARS_MAX) {
-                    text.truncate(end);
-                    text.push('…');
-                }
-                text
+                shortened(text)
             })
         });
         cells.collect::<Vec<_>>()

@@ -22,7 +22,10 @@ impl HttpAudit {
         let is_refused = reply.is_some_and(|reply| [UNAUTHORIZED, FORBIDDEN, TOO_MANY_REQUESTS].contains(&reply.status));
         let (category, kind) = match kind_of(request) {
             Some(kind) => (Category::Other, kind),
-            None if is_refused && login.is_some() => (Category::Auth, "LOGIN_ERROR"),
+            // What a role may not read is refused, and logged, where rows are.
+            None if login.is_some() && reply.is_some_and(|reply| is_refused && reply.status != FORBIDDEN) => {
+                (Category::Auth, "LOGIN_ERROR")
+            }
             None => return,
         };
         let failure = reply.filter(|reply| reply.status != OK).map(|reply| match is_refused {

@@ -3,30 +3,23 @@
 //! The log is read over the node's own CQL port as the role that has logged in, by the thread of this connection. A line is made when there is room for it: a
 //! client that reads slowly holds up its own thread and nothing else, which has one page of the log in memory.
 
-use super::reply::{BAD_REQUEST, CONFLICT, NOT_ALLOWED, Reply, UNAVAILABLE};
+use super::lasting::{Body, LINES, Node, code_of};
+use super::own_port;
+use super::reply::{BAD_REQUEST, NOT_ALLOWED, Reply, UNAVAILABLE};
 use super::request::{Request, percent_decoded};
-use crate::console::{self, Console, Login};
-use crate::feed::{FeedError, Link, Log, Reader, Since, Source, Step, line, mark, own_address};
-use ::node::Board;
-use cql::wire::ProtocolVersion;
-use load::cql::client::{Client, ClientError, Credentials};
+use crate::console::{self, Login};
+use crate::feed::{FeedError, Log, Reader, Since, Source, Step, line, mark};
 use std::io::Write;
 use std::net::TcpStream;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use tls::Session;
 
 const PATH: &str = "/changes/";
-/// A client that takes nothing for so long is cut.
-pub(super) const SLOW_READER: Duration = Duration::from_secs(60);
 /// So long what may pass is tried again.
 const RETRY: Duration = Duration::from_secs(60);
 /// From one look to the next: after changes, and where there are none.
 const POLL: Duration = Duration::from_millis(50);
 const POLL_MAX: Duration = Duration::from_secs(1);
 const SECONDS_MAX: u64 = 3_600;
-/// Bytes of lines that go out together.
-const CHUNK_BYTES: usize = 32 << 10;
 
 /// What a client asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,25 +38,6 @@ pub(super) fn is_feed(request: &Request) -> bool {
     request.target().0.starts_with(PATH)
 }
 
-/// What a feed needs of its node.
-pub(super) struct Node<'a> {
-    pub(super) feeds: &'a Feeds,
-    pub(super) board: &'a Board,
-    pub(super) console: &'a Console,
-}
-
-/// The feeds that are read now.
-pub(super) struct Feeds {
-    read: AtomicUsize,
-    most: usize,
-}
-
-impl Feeds {
-    pub(super) fn new(most: usize) -> Self {
-        Self { read: AtomicUsize::new(0), most }
-    }
-}
-
 /// Answers who has logged in, or need not; `None` once a feed has ended.
 pub(super) fn answer(
     node: &Node<'_>,
@@ -76,41 +50,21 @@ pub(super) fn answer(
         Ok(asked) => asked,
         Err(refusal) => return Ok(Some(refusal)),
     };
-    let Some(_place) = Place::take(node.feeds) else {
-        let most = node.feeds.most;
-        return Ok(Some(Reply::text(
-            UNAVAILABLE,
-            format!("{most} feeds are read here already: ask another member, or when one has ended"),
-        )));
+    let Some(_place) = node.places.take() else {
+        let text = format!("{} feeds are read here already: ask another member, or when one has ended", node.places.most);
+        return Ok(Some(Reply::text(UNAVAILABLE, text)));
     };
-    let is_old = request.is_http_1_0();
-    let mut body = Body { stream, is_chunked: !is_old, has_begun: false, lines: String::new() };
+    let mut body = Body::new(stream, LINES, request);
     match feed(node, client, login, &asked, &mut body) {
         Ok(()) => body.end().map(|()| None),
         Err(End::Io(error)) => Err(error),
-        Err(End::Feed(error)) if !body.has_begun => Ok(Some(Reply::text(error.status(), error.to_string()))),
+        Err(End::Feed(error)) if !body.has_begun() => Ok(Some(Reply::text(error.status(), error.to_string()))),
         Err(End::Feed(error)) => {
-            let code = error.status().split(' ').next().and_then(|code| code.parse::<u16>().ok());
-            body.lines.push_str(&format!("{}\n", serde_json::json!({"error": error.to_string(), "code": code})));
+            let code = code_of(error.status());
+            body.push(&format!("{}\n", serde_json::json!({"error": error.to_string(), "code": code})))?;
             body.end().map(|()| None)
         }
         Err(End::Refused(reply)) => Ok(Some(reply)),
-    }
-}
-
-/// A place among the feeds that are read at once.
-struct Place<'a>(&'a Feeds);
-
-impl<'a> Place<'a> {
-    fn take(feeds: &'a Feeds) -> Option<Self> {
-        let place = Self(feeds);
-        (feeds.read.fetch_add(1, Ordering::AcqRel) < feeds.most).then_some(place)
-    }
-}
-
-impl Drop for Place<'_> {
-    fn drop(&mut self) {
-        self.0.read.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -169,28 +123,15 @@ impl From<FeedError> for End {
     }
 }
 
-/// A connection to the node's own CQL port.
-fn connect(node: &Node<'_>, login: Option<&Login>) -> Result<Client<Link>, ClientError> {
-    let starting = || std::io::Error::new(std::io::ErrorKind::NotConnected, "this node is starting");
-    let cql = node.console.cql().ok_or_else(starting)?;
-    let session = node.console.tls().map(|config| Session::to_itself(&config.tls)).transpose().map_err(std::io::Error::other)?;
-    let credentials = login.map(|login| Credentials { user: &login.role, password: &login.password });
-    Client::start_as(Link::connect(own_address(cql), session.flatten())?, ProtocolVersion::V4, credentials)
-}
-
 /// Tells changes until there is nothing more to tell.
 fn feed(node: &Node<'_>, client: &TcpStream, login: Option<&Login>, asked: &Asked, body: &mut Body<'_, impl Write>) -> Result<(), End> {
     let Asked { keyspace, table, .. } = asked;
-    if node.console.cql().is_none() {
-        return Err(End::Refused(Reply::text(UNAVAILABLE, "starting")));
-    }
-    if node.console.tls().is_some_and(|config| matches!(Session::to_itself(&config.tls), Ok(None))) {
-        let text = "there are no feeds where clients need certificates (setting `tls_client_ca`): the node has none to show itself";
-        return Err(End::Refused(Reply::text(CONFLICT, text)));
+    if let Some(refusal) = own_port::refuse(node.console, "there are no feeds") {
+        return Err(End::Refused(refusal));
     }
     let since: Since = asked.since.parse()?;
     let log = || Log::of(&node.board.schema(), keyspace, table);
-    let mut reader = Reader::new(Source::new(Box::new(|| connect(node, login))), log()?, since)?;
+    let mut reader = Reader::new(Source::new(Box::new(|| own_port::connect(node.console, login))), log()?, since)?;
     let (began, mut said, mut told) = (Instant::now(), Instant::now(), 0u64);
     let (mut pause, mut failing) = (POLL, None::<Instant>);
     let end = |reader: &Reader<'_>| mark(&reader.mark(), reader.complete_until_us(), reader.log().is_enabled);
@@ -203,11 +144,11 @@ fn feed(node: &Node<'_>, client: &TcpStream, login: Option<&Login>, asked: &Aske
             Ok(Step::Changes(changes)) => {
                 said = if changes.is_empty() { said } else { Instant::now() };
                 for change in changes {
-                    body.line(&line(reader.log(), &change))?;
+                    body.push(&line(reader.log(), &change))?;
                     told += 1;
                 }
                 if told == asked.limit {
-                    return body.line(&end(&reader)).map_err(End::Io);
+                    return body.push(&end(&reader)).map_err(End::Io);
                 }
                 pause = POLL;
                 body.flush()?;
@@ -216,7 +157,7 @@ fn feed(node: &Node<'_>, client: &TcpStream, login: Option<&Login>, asked: &Aske
             Ok(Step::CaughtUp) => {
                 reader.set_log(log()?)?;
                 if !asked.follow && (told > 0 || began.elapsed() >= asked.wait) {
-                    return body.line(&end(&reader)).map_err(End::Io);
+                    return body.push(&end(&reader)).map_err(End::Io);
                 }
                 if is_gone(client) {
                     return Ok(());
@@ -228,8 +169,8 @@ fn feed(node: &Node<'_>, client: &TcpStream, login: Option<&Login>, asked: &Aske
             Err(error) if error.may_pass() && failing.get_or_insert_with(Instant::now).elapsed() < RETRY => std::thread::sleep(POLL_MAX),
             Err(error) => return Err(error.into()),
         }
-        if (asked.follow || body.has_begun) && said.elapsed() >= asked.heartbeat {
-            body.line(&end(&reader))?;
+        if (asked.follow || body.has_begun()) && said.elapsed() >= asked.heartbeat {
+            body.push(&end(&reader))?;
             body.flush()?;
             said = Instant::now();
         }
@@ -242,49 +183,6 @@ fn is_gone(client: &TcpStream) -> bool {
     let is_gone = matches!(client.peek(&mut [0]), Ok(0));
     let _ = client.set_nonblocking(false);
     is_gone
-}
-
-/// What is sent after the head, which goes out with the first line: until then an error has a status of its own.
-struct Body<'a, W> {
-    stream: &'a mut W,
-    is_chunked: bool,
-    has_begun: bool,
-    lines: String,
-}
-
-impl<W: Write> Body<'_, W> {
-    fn line(&mut self, line: &str) -> std::io::Result<()> {
-        self.lines.push_str(line);
-        if self.lines.len() >= CHUNK_BYTES { self.flush() } else { Ok(()) }
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        if !self.has_begun {
-            self.has_begun = true;
-            let framing = if self.is_chunked { "Transfer-Encoding: chunked\r\n" } else { "" };
-            let guards = console::HEADERS;
-            write!(
-                self.stream,
-                "HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson; charset=utf-8\r\n{framing}{guards}Connection: close\r\n\r\n"
-            )?;
-        }
-        if !self.lines.is_empty() {
-            let piece =
-                if self.is_chunked { format!("{:x}\r\n{}\r\n", self.lines.len(), self.lines) } else { std::mem::take(&mut self.lines) };
-            self.lines.clear();
-            self.stream.write_all(piece.as_bytes())?;
-        }
-        self.stream.flush()
-    }
-
-    /// Says that it is whole.
-    fn end(&mut self) -> std::io::Result<()> {
-        self.flush()?;
-        if self.is_chunked {
-            self.stream.write_all(b"0\r\n\r\n")?;
-        }
-        self.stream.flush()
-    }
 }
 
 #[cfg(test)]
@@ -324,19 +222,5 @@ mod tests {
         }
         let foreign = Request::of("GET /changes/k/t HTTP/1.1\r\nHost: evil.example\r\n\r\n");
         assert_eq!(check(None, &foreign).err().map(|reply| reply.status), Some(FORBIDDEN));
-    }
-
-    #[test]
-    fn lines_go_out_in_chunks_after_one_head() {
-        let mut sent = Vec::new();
-        let mut body = Body { stream: &mut sent, is_chunked: true, has_begun: false, lines: String::new() };
-        for _ in 0..2 {
-            body.line("{}\n").and_then(|()| body.flush()).expect("memory takes all");
-        }
-        body.end().expect("memory takes all");
-        let sent = String::from_utf8_lossy(&sent);
-        let (head, rest) = sent.split_once("\r\n\r\n").expect("a head");
-        assert!(head.starts_with("HTTP/1.1 200 OK\r\n") && head.contains("chunked"), "{head}");
-        assert_eq!(rest, "3\r\n{}\n\r\n3\r\n{}\n\r\n0\r\n\r\n");
     }
 }

@@ -1,6 +1,6 @@
 //! Frames of GridDB's protocol against the binary, byte by byte as its clients send them.
 
-use crate::harness::{Folder, Server, end, kill, start};
+use crate::harness::{Folder, Server, end, kill, start, tarndb};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
@@ -138,6 +138,27 @@ fn rows_outlive_a_kill() {
     }
     assert_eq!(client.ask(124, &[head(container + 1), row(1, "one")].concat()), Err(10_016), "there is no such container");
     assert_eq!(client.ask(152, &[]), Err(10_055), "what is not served is refused");
+    end(server);
+}
+
+#[test]
+fn containers_are_tables_of_sql_beside_those_of_cql() {
+    let folder = Folder::new("griddb-sql-shell");
+    let server = Server::start(start(&folder, &["--griddb-port", "0", "--cores", "1", "--capacity", "300MiB"]));
+    let mut client = Client::connect(&server);
+    let container = client.put_container();
+    for id in 0..50 {
+        assert_eq!(client.ask(124, &[head(container), row(id, if id % 2 == 0 { "one" } else { "two" })].concat()), Ok(vec![0]));
+    }
+    let ask = |sql: &str| {
+        let asked = tarndb(&["sql", "--format", "csv", "--http", server.field("http"), sql]).output().unwrap();
+        assert!(asked.status.success(), "{sql}: {}", String::from_utf8_lossy(&asked.stderr));
+        String::from_utf8(asked.stdout).unwrap()
+    };
+    let grouped = "SELECT text, COUNT(*) AS n, SUM(id) AS s FROM public.t WHERE id >= 10 GROUP BY text ORDER BY text";
+    assert_eq!(ask(grouped), "text,n,s\none,20,580\ntwo,20,600\n");
+    let joined = "SELECT a.id FROM public.t a JOIN public.t b ON b.id = a.id + 1 JOIN system.local l WHERE a.id IN (3, 48, 49)";
+    assert_eq!(ask(joined), "id\n3\n48\n");
     end(server);
 }
 

@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::tables::{Column, Condition, Operator, Order, Scan, Table};
+use crate::tables::{Column, Condition, Lookup, Operator, Order, RowName, Scan};
 use rusqlite::types::ValueRef as SqlRef;
 use std::sync::atomic::AtomicUsize;
 
@@ -32,6 +32,7 @@ fn fulfils(row: &[Value], Condition { column, operator, value }: &Condition) -> 
     let order = match (&row[*column], value) {
         (Value::Integer(one), Value::Integer(other)) => one.cmp(other),
         (Value::Text(one), Value::Text(other)) => one.cmp(other),
+        (Value::Blob(one), Value::Blob(other)) => one.cmp(other),
         _ => return false,
     };
     match operator {
@@ -65,7 +66,14 @@ impl Tables for Memory {
 
 fn table(name: &str, key_len: usize, indexed: &[usize], columns: &[(&str, ColumnType)]) -> Arc<Table> {
     let column = |(name, kind): &(&str, ColumnType)| Column { name: (*name).to_owned(), kind: *kind, is_not_null: false };
-    Arc::new(Table { name: name.to_owned(), columns: columns.iter().map(column).collect(), key_len, indexed: indexed.to_vec() })
+    Arc::new(Table {
+        name: name.to_owned(),
+        columns: columns.iter().map(column).collect(),
+        schema: None,
+        key_len,
+        indexed: indexed.to_vec(),
+        lookup: None,
+    })
 }
 
 /// A number that follows from the others.
@@ -156,7 +164,7 @@ fn queries_find_what_sqlite_finds_in_tables_of_its_own() {
             let mut pick = |from: &[&str]| from[random(&mut state, from.len() as u64) as usize].to_owned();
             let mut condition = || {
                 let (column, operator) = (pick(&["x.id", "x.name", "x.n", "x.v"]), pick(&["=", "<", "<=", ">", ">=", "<>", "IS", "IN"]));
-                let value = pick(&["0", "3", "59", "2.5", "-1", "'a'", "'B'", "'10'", "NULL", "1e300", "9999999999999"]);
+                let value = pick(&["0", "3", "59", "2.5", "4.0", "-1", "'a'", "'B'", "'10'", "NULL", "1e300", "9999999999999"]);
                 if operator == "IN" { format!("{column} IN ({value}, 2, 'b')") } else { format!("{column} {operator} {value}") }
             };
             let conditions = [condition(), condition(), condition()];
@@ -244,4 +252,138 @@ fn parameters_and_columns_are_told() {
     assert!(query.step().unwrap());
     assert_eq!((query.value(0), query.value(2)), (ValueRef::Integer(5), ValueRef::Integer(2)));
     assert!(!query.step().unwrap());
+}
+
+/// Tables of schemas, those of one of which need not be named with it. Rows have bytes of their own, and are found by two columns together.
+struct InSchemas(Memory);
+
+struct NamedRows(Box<dyn Scan>, Vec<u8>);
+
+impl Scan for NamedRows {
+    fn advance(&mut self) -> Result<bool, SourceError> {
+        let is_there = self.0.advance()?;
+        if is_there {
+            self.1 = format!("{:?}{:?}", self.0.value(0), self.0.value(1)).into_bytes();
+        }
+        Ok(is_there)
+    }
+
+    fn value(&self, column: usize) -> ValueRef<'_> {
+        self.0.value(column)
+    }
+
+    fn row(&self) -> RowName<'_> {
+        RowName::Bytes(&self.1)
+    }
+}
+
+impl InSchemas {
+    fn new(schemas: &[&str]) -> Self {
+        let of_schema = |(number, schema): (usize, &&str)| {
+            let columns = ["p", "q", "n"].map(|name| Column { name: name.to_owned(), kind: ColumnType::Long, is_not_null: false });
+            let lookup = Some(Lookup { together: vec![0, 1], then: Vec::new() });
+            let (name, columns, schema) = ("t".to_owned(), columns.to_vec(), Some((*schema).to_owned()));
+            let table = Arc::new(Table { name, schema, columns, key_len: 0, indexed: Vec::new(), lookup });
+            let rows = (0..=number as i64 + 6).map(|p| vec![Value::Integer(p), Value::Integer(p % 3), Value::Integer(p % 2)]).collect();
+            (table, rows)
+        };
+        Self(Memory { tables: schemas.iter().enumerate().map(of_schema).collect(), obeys: true, scans: AtomicUsize::new(0) })
+    }
+}
+
+impl Tables for InSchemas {
+    fn times(&self) -> Times {
+        Times::Texts
+    }
+
+    fn at_hand(&self) -> Result<Vec<Arc<Table>>, SourceError> {
+        let tables = self.0.tables.iter().map(|(table, _)| table);
+        Ok(tables.filter(|table| table.schema.as_deref() == Some(Table::MAIN)).cloned().collect())
+    }
+
+    fn find(&self, name: &str) -> Result<Option<Arc<Table>>, SourceError> {
+        let is_it = |table: &&Arc<Table>| table.schema.as_ref().is_some_and(|schema| format!("{schema}.{}", table.name) == name);
+        Ok(self.0.tables.iter().map(|(table, _)| table).find(is_it).cloned())
+    }
+
+    fn scan(&self, table: &Arc<Table>, conditions: &[Condition], order: Order, columns: u64) -> Result<Box<dyn Scan>, SourceError> {
+        Ok(Box::new(NamedRows(self.0.scan(table, conditions, order, columns)?, Vec::new())))
+    }
+}
+
+#[test]
+fn tables_of_one_name_are_those_of_their_schemas() {
+    let tables: Arc<dyn Tables> = Arc::new(InSchemas::new(&["a", "main", "b", "with \"quotes\""]));
+    let row = |sql: &str| all(&tables, sql).unwrap().remove(0);
+    let integers = |numbers: &[i64]| numbers.iter().copied().map(Value::Integer).collect::<Vec<_>>();
+    let counts = "SELECT (SELECT COUNT(*) FROM b.t), (SELECT COUNT(*) FROM t), (SELECT COUNT(*) FROM a.t), (SELECT COUNT(*) FROM main.t)";
+    assert_eq!(row(counts), integers(&[9, 8, 7, 8]));
+    assert_eq!(row("SELECT COUNT(*), SUM(b.t.p) FROM a.t JOIN b.t ON a.t.p = b.t.p AND a.t.q = b.t.q"), integers(&[7, 21]));
+    assert_eq!(row("SELECT COUNT(*) FROM \"with \"\"quotes\"\"\".t"), integers(&[10]));
+    assert_eq!(row("WITH t AS (SELECT 1 AS x FROM a.t) SELECT COUNT(*), MAX(x) FROM t"), integers(&[7, 1]));
+    for wrong in ["SELECT * FROM c.t", "SELECT * FROM a.u", "SELECT * FROM u", "SELECT * FROM temp.t", "SELECT * FROM a.sqlite_schema"] {
+        assert!(matches!(all(&tables, wrong), Err(QueryError::Statement(_))), "{wrong}");
+    }
+    let names: Vec<String> = (0..=crate::schemas::SCHEMAS_MAX).map(|number| format!("s{number}")).collect();
+    let many: Arc<dyn Tables> = Arc::new(InSchemas::new(&names.iter().map(String::as_str).collect::<Vec<_>>()));
+    let of = |names: &[String]| {
+        format!("SELECT COUNT(*) FROM {}", names.iter().map(|name| format!("{name}.t {name}")).collect::<Vec<_>>().join(","))
+    };
+    assert!(matches!(all(&many, &of(&names)), Err(QueryError::Statement(message)) if message.contains("at most 10 schemas")));
+    assert!(all(&many, &format!("{} LIMIT 0", of(&names[1..]))).is_ok());
+}
+
+#[test]
+fn rows_with_bytes_of_their_own_are_known_again() {
+    let memory = InSchemas::new(&["a"]);
+    let model = Connection::open_in_memory().unwrap();
+    model.execute_batch("CREATE TABLE t (p BIGINT, q BIGINT, n BIGINT)").unwrap();
+    for row in &memory.0.tables[0].1 {
+        let [Value::Integer(p), Value::Integer(q), Value::Integer(n)] = row[..] else { unreachable!("three integers") };
+        model.execute_batch(&format!("INSERT INTO t VALUES ({p},{q},{n})")).unwrap();
+    }
+    let tables: Arc<dyn Tables> = Arc::new(memory);
+    for filter in [
+        "(p = 3 AND q = 0) OR (p = 4 AND q = 1) OR (p = 3 AND q IN (0, 1))",
+        "p = 3 AND q IN (0, 1, 2)",
+        "p IN (1, 2, 3, 3.0) AND q = 1",
+        "p = 5.0 AND q = 2.0",
+        "(p = 2 AND q = 2) OR n = 0",
+        "p = 2",
+        "q = 1 AND p > 3",
+    ] {
+        let sql = format!("SELECT p, q, n FROM a.t WHERE {filter} ORDER BY 1");
+        assert_eq!(all(&tables, &sql).unwrap(), expected(&model, &sql.replace("a.t", "t")), "{filter}");
+    }
+    let joined = "SELECT COUNT(*), SUM(y.p) FROM a.t x CROSS JOIN a.t y WHERE (y.p = x.p AND y.q = x.q) OR (y.n = x.n AND y.n = 1)";
+    assert_eq!(all(&tables, joined).unwrap(), expected(&model, &joined.replace("a.t", "t")));
+}
+
+#[test]
+fn times_are_texts_where_columns_have_texts() {
+    let tables: Arc<dyn Tables> = Arc::new(InSchemas::new(&["a"]));
+    let sql = "SELECT TIMESTAMP_ADD('DAY', '2024-02-28T12:00:00Z', 1), TIMESTAMP_TRUNC('MONTH', '2024-02-28'), TO_EPOCH_MS('1970-01-02'), \
+        NOW() > '2020-01-01', TO_TIMESTAMP_MS(1), TIMESTAMP(NULL)";
+    let text = |text: &str| Value::Text(text.to_owned());
+    let (added, cut, first) = (text("2024-02-29T12:00:00.000Z"), text("2024-02-01T00:00:00.000Z"), text("1970-01-01T00:00:00.001Z"));
+    assert_eq!(all(&tables, sql).unwrap(), [[added, cut, Value::Integer(86_400_000), Value::Integer(1), first, Value::Null]]);
+}
+
+#[test]
+fn bytes_are_compared_with_bytes_alone() {
+    let columns = &[("id", ColumnType::Blob), ("b", ColumnType::Blob)];
+    let row = |number: u8| vec![Value::Blob(vec![number]), Value::Blob(vec![number % 3])];
+    let memory = Memory { tables: vec![(table("t", 1, &[], columns), (0..9).map(row).collect())], obeys: true, scans: AtomicUsize::new(0) };
+    let tables: Arc<dyn Tables> = Arc::new(memory);
+    let count = |filter: &str| all(&tables, &format!("SELECT COUNT(*) FROM t x WHERE {filter}")).unwrap().remove(0).remove(0);
+    for (filter, expected) in [
+        ("id = X'05'", 1),
+        ("id >= X'05'", 4),
+        ("id = '5'", 0),
+        ("id = 5", 0),
+        ("b = X'01' OR id = X'02'", 4),
+        ("(SELECT COUNT(*) FROM t y WHERE y.b = x.b) = 3", 9),
+    ] {
+        assert_eq!(count(filter), Value::Integer(expected), "{filter}");
+    }
 }
