@@ -121,10 +121,20 @@ pub(super) fn visit(
     container: &Container,
     keys: &[Vec<u8>],
     store: &dyn RowStore,
+    visit: impl FnMut(&StoredRow<'_>) -> Result<Visit, GridError>,
+) -> Result<(), Failure> {
+    visit_at_once(container, (keys, ROWS_AT_ONCE), store, visit)
+}
+
+/// The same, where so many rows are read from the device at a time.
+pub(super) fn visit_at_once(
+    container: &Container,
+    (keys, rows_at_once): (&[Vec<u8>], usize),
+    store: &dyn RowStore,
     mut visit: impl FnMut(&StoredRow<'_>) -> Result<Visit, GridError>,
 ) -> Result<(), Failure> {
     let partition = container.partition();
-    for keys in keys.chunks(ROWS_AT_ONCE) {
+    for keys in keys.chunks(rows_at_once) {
         let mut is_missing = false;
         for clustering in keys {
             match store.get(&partition, clustering) {

@@ -1,11 +1,12 @@
 //! Rows of several containers of one partition: put as one atomic group, read as of one moment.
 
 use super::head::{self, check_options, check_transaction};
+use super::lookup::visit_at_once;
 use super::request::{READ, Request, WRITE};
 use super::{by_key, rows};
 use crate::container::Container;
 use crate::failure::Failure;
-use crate::row::{RowReader, RowSet, SentRow, StoredRow, live};
+use crate::row::{RowReader, RowSet, SentRow};
 use crate::schema::{ColumnDefinition, Kind, read_columns, write_columns};
 use crate::wire::{Options, Reader, put_i32};
 use crate::{ContainerName, ElementType, ErrorCode, GridError};
@@ -14,6 +15,8 @@ use std::sync::Arc;
 
 /// How many schemas, predicates or containers a statement has at most.
 const PARTS_MAX: usize = 65_536;
+/// So many rows of a predicate's keys are read from the device at a time: a statement of clients' usual thousand begins anew a few times at most.
+const KEYS_AT_ONCE: usize = 256;
 /// The type of a row key of several columns.
 const COMPOSITE: u8 = 0xFF;
 
@@ -163,11 +166,10 @@ impl<'a> GetContainers<'a> {
                     })?;
                 }
                 Wanted::Distinct(keys) => {
-                    for key in keys {
-                        if let Some(view) = store.get(&container.partition(), key)?.and_then(live) {
-                            found.push(&StoredRow { container, clustering: key, view })?;
-                        }
-                    }
+                    visit_at_once(container, (keys, KEYS_AT_ONCE), store, |row| {
+                        found.push(row)?;
+                        Ok(Visit::Continue)
+                    })?;
                 }
             }
             found.write_with_count(out);

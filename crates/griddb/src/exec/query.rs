@@ -222,7 +222,7 @@ struct Found {
 /// Looks at the rows that a selection, or a part of it, needs, by an index or in a scan.
 fn answer(
     container: &Container,
-    select: Select,
+    mut select: Select,
     (part, ranges): (Option<&Part>, &[IndexRange]),
     bytes_max: usize,
     store: &dyn RowStore,
@@ -250,6 +250,7 @@ fn answer(
         part.narrow(direction, &mut from, &mut to);
     }
     let is_empty = range.is_empty();
+    select.forget_told(container);
     let mut execution = Execution::new(select, container, bytes_max)?;
     let (mut progress, mut entries) = (part.map(|_| Progress::new()), None);
     if !is_empty {

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 mod access;
+mod cold;
 mod indexes;
 mod transactions;
 

@@ -20,6 +20,8 @@ pub struct RowSet {
     keys: Option<Vec<Vec<u8>>>,
     /// Which columns are looked at, as [`crate::wire::Options`] has it.
     columns: u64,
+    /// Memory for a value of a row key.
+    cell: Vec<u8>,
 }
 
 impl RowSet {
@@ -27,7 +29,8 @@ impl RowSet {
     pub fn new(container: &Container, has_numbers: bool, bytes_max: usize) -> Self {
         let layout = Layout::of(&container.definition.columns);
         let has_numbers = has_numbers && !container.is_time_series();
-        Self { layout, has_numbers, fixed: Vec::new(), variable: Vec::new(), rows: 0, bytes_max, keys: None, columns: u64::MAX }
+        let (fixed, variable, cell) = (Vec::new(), Vec::new(), Vec::new());
+        Self { layout, has_numbers, fixed, variable, rows: 0, bytes_max, keys: None, columns: u64::MAX, cell }
     }
 
     /// Keeps the row keys, too.
@@ -90,7 +93,7 @@ impl RowSet {
         }
         let nulls = self.fixed.len();
         self.fixed.resize(nulls + self.layout.null_bytes, 0);
-        let (mut key, mut cell) = (row.clustering, Vec::new());
+        let (mut key, mut cell) = (row.clustering, std::mem::take(&mut self.cell));
         let key_len = row.container.definition.key_len;
         let (mut cells, mut former) = (row.view.cells().peekable(), ColumnId(0));
         for (position, column) in row.container.definition.columns.iter().enumerate() {
@@ -118,6 +121,7 @@ impl RowSet {
             }
             self.put(column, value);
         }
+        self.cell = cell;
         if self.fixed.len() + self.variable.len() > self.bytes_max {
             let message = format!("the rows take more than {} bytes: ask for fewer with LIMIT", self.bytes_max);
             return Err(GridError::new(ErrorCode::CM_LIMITS_EXCEEDED, message));

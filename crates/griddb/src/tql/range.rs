@@ -136,6 +136,29 @@ impl Select {
         range
     }
 
+    /// Forgets a condition that holds for all rows in [`Select::key_range`], and says whether there was one.
+    pub fn forget_told(&mut self, container: &Container) -> bool {
+        let (What::Rows | What::Aggregate(..), Some(filter), [column, ..]) = (&self.what, &self.filter, container.key_columns()) else {
+            return false;
+        };
+        let is_told = |node: &Node| {
+            let mut found = Vec::new();
+            comparisons(node, &mut found);
+            let of_first = |(position, comparison, value): &(usize, Comparison, &Value<'_>)| {
+                *position == 0 && KeyRange::everything().restrict(&[], column.element, *comparison, value)
+            };
+            matches!(node, Node::Compare(..)) && found.iter().any(of_first)
+        };
+        let all = match filter {
+            Node::And(nodes) => nodes.iter().all(is_told),
+            node => is_told(node),
+        };
+        if all {
+            self.filter = None;
+        }
+        all
+    }
+
     fn restrict_times(&self, range: &mut KeyRange) {
         let mut restrict = |comparison, time_ms| range.restrict(&[], ElementType::Timestamp, comparison, &Value::Time(time_ms));
         if let Some(start_ms) = self.times.0 {

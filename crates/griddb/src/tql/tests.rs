@@ -112,8 +112,9 @@ fn is_in(range: &KeyRange, key: &[u8]) -> bool {
         }
 }
 
-fn run(container: &Container, rows: &Rows, select: Select) -> Result<Answer, GridError> {
+fn run(container: &Container, rows: &Rows, mut select: Select) -> Result<Answer, GridError> {
     let range = select.key_range(container);
+    select.forget_told(container);
     let mut order: Vec<_> = rows.iter().filter(|(key, _)| is_in(&range, key)).collect();
     assert!(!range.is_empty() || order.is_empty());
     if select.is_descending() {
