@@ -103,6 +103,73 @@ def test_a_study_runs_in_aerospikes_protocol(bench, study, private_server, tmp_p
     assert {operation["operation"] for operation in phase_of(report, "validate")["operations"]} == {"read", "update", "insert", "read-modify-write"}
 
 
+# Whole rows are written, so that a batch of them is one request.
+WHOLE = ALL.replace("insert = 0.1,", "insert = 0.1, scan = 0.1,").replace(" }, keys", " }, update_all_fields = true, keys")
+
+
+@pytest.mark.parametrize("batch", [1, 100])
+def test_a_study_runs_in_griddbs_protocol(bench, study, private_server, tmp_path, batch):
+    mix = ALL.replace("insert = 0.1,", "insert = 0.1, scan = 0.1,") if batch == 1 else WHOLE
+    validate = {"kind": '"validate"', "rows": 500, "operations": 5000, "mix": mix}
+    phases = [{"kind": '"check"'}, validate, LOAD, {"kind": '"drop-caches"'}, run_phase(seconds=2, mix=VERIFIED), {"kind": '"verify"'}]
+    state = private_server.state()
+    other = f"other=griddb://any:one@{state['griddb']}/TarnDB?pid={state['pid']}"
+    run = bench("run", study(phases, batch=batch), "--target", "tarndb?protocol=griddb", "--target", other, "--out", "out").end()
+    assert run.code == 0, run.err
+    report = report_of(tmp_path / "out")
+    assert [target["name"] for target in report["targets"]] == ["tarndb-griddb", "other"]
+    for at, target in enumerate(report["targets"]):
+        assert target["protocol"] == "griddb" and target["server"].startswith("TarnDB 0.")
+        assert target["settings"]["client: rows of a request"] == str(batch)
+        load, validated, measured = (phase_of(report, name, at) for name in ("load", "validate", "run"))
+        assert load["operations"][0]["replies"] == 2000 and not load["errors"]
+        for phase in (validated, measured):
+            assert phase["verified"]["compared"] > 500 and not phase["errors"]
+            assert [phase["verified"][what] for what in ("lost", "stale", "wrong")] == [0, 0, 0]
+        assert phase_of(report, "verify", at)["verified"]["compared"] == 2000
+        # A request for each row on as many connections as there are to be requests in flight, or for all rows of a connection.
+        connections, in_flight = ("16", "1") if batch == 1 else ("4", str(batch))
+        assert (measured["settings"]["connections"], measured["settings"]["in flight on each connection"]) == (connections, in_flight)
+        assert measured["resources"]["target_cpu_s"] > 0
+    kinds = {operation["operation"] for operation in phase_of(report, "validate")["operations"]}
+    assert kinds == {"read", "update", "insert", "read-modify-write", "scan"}
+    assert row_counts(private_server, "public") == {"usertable": 2000}
+
+
+def test_wrong_griddb_targets_are_told_in_a_line(bench, study, private_server, guarded_server):
+    path = study([LOAD, run_phase(seconds=1)])
+    address, guarded = private_server.state()["griddb"], guarded_server.state()["griddb"]
+    for target, says in [
+        (f"griddb://{address}/absent", "TXN_CLUSTER_NAME_INVALID: 10053"),
+        (f"griddb://cassandra:wr0ng@{guarded}", "does not let the client in"),
+        (f"griddb://{private_server.state()['cql']}", "does not speak griddb"),
+        (f"griddb://127.0.0.1:{free_port()}", "cannot connect"),
+        (f"griddb://{address}?batch=99", ""),
+    ]:
+        run = bench("run", path, "--target", target, "--out", f"out-{free_port()}").end()
+        assert run.code == (1 if says else 0) and says in run.err and "panicked" not in run.err and "wr0ng" not in run.err, run.err
+
+
+def test_griddbs_clients_log_in(bench, study, guarded_server, tmp_path):
+    path = study([{"kind": '"check"'}, LOAD, run_phase(seconds=1)])
+    run = bench("run", path, "--target", f"griddb://cassandra:cassandra@{guarded_server.state()['griddb']}", "--out", "out").end()
+    assert run.code == 0, run.err
+    assert phase_of(report_of(tmp_path / "out"), "load")["operations"][0]["replies"] == 2000
+    assert "cassandra:cassandra" not in (tmp_path / "out" / "report.json").read_text()
+
+
+def test_a_cluster_is_loaded_in_griddbs_protocol_and_in_cql(bench, study, tmp_path):
+    phases = [LOAD, run_phase(seconds=2, mix=VERIFIED.replace(" }, verify", " }, update_all_fields = true, verify")), {"kind": '"verify"'}]
+    targets = ["tarndb", "tarndb?protocol=griddb"]
+    run = bench("run", study(phases, nodes=2, replication=2, tables=4, batch=50, targets=json.dumps(targets)), "--out", "out").end()
+    assert run.code == 0, run.err
+    report = report_of(tmp_path / "out")
+    assert [target["name"] for target in report["targets"]] == ["tarndb-2", "tarndb-griddb-2"]
+    for at in range(2):
+        assert phase_of(report, "verify", at)["verified"] == {"compared": 2000, "lost": 0, "stale": 0, "wrong": 0, "unknown": 0}
+    assert phase_of(report, "run", 1)["settings"]["in flight on each connection"] == "50"
+
+
 def row_counts(server, keyspace):
     """Of each table of a keyspace, as CQL counts them."""
     host, port = server.state()["cql"].split(":")
@@ -111,7 +178,7 @@ def row_counts(server, keyspace):
         return {table.table_name: session.execute(f'SELECT count(*) FROM "{keyspace}"."{table.table_name}"').one()[0] for table in tables}
 
 
-@pytest.mark.parametrize(("protocol", "keyspace"), [("cql", "tarndb_bench"), ("aerospike", "test")])
+@pytest.mark.parametrize(("protocol", "keyspace"), [("cql", "tarndb_bench"), ("aerospike", "test"), ("griddb", "public")])
 def test_rows_are_spread_over_tables(bench, study, private_server, tmp_path, protocol, keyspace):
     mix = ALL.replace(" }, keys", " }, verify = true, keys")
     validate = {"kind": '"validate"', "rows": 200, "operations": 3000, "mix": ALL}
@@ -515,7 +582,9 @@ def test_a_command_of_the_users_disturbs_a_server(bench, study, private_server, 
         (["run", "ycsb-a", "--target", "postgres"], 1, "postgres"),
         (["run", "ycsb-a", "--target", "mongodb://x:1"], 2, "mongodb"),
         (["run", "ycsb-a", "--target", "cql://x:1?node=3"], 2, "did you mean `nodes`"),
-        (["run", "ycsb-a", "--target", "tarndb?protocol=redis"], 2, "cql, aerospike"),
+        (["run", "ycsb-a", "--target", "tarndb?protocol=redis"], 2, "cql, aerospike, griddb"),
+        (["run", "ycsb-a", "--target", "tarndb?batch=5"], 2, "protocol=griddb"),
+        (["run", "ycsb-a", "--target", "griddb://x:1?bach=3"], 2, "did you mean `batch`"),
         (["run", "ycsb-a", "--target", "tarndb?nodes=none"], 2, "from 1 to 64"),
         (["run", "ycsb-a", "--target", "tarndb", "--target", "tarndb"], 2, "two targets"),
         (["run", "ycsb-a", "--load-cpus", "900"], 2, "CPU 900"),

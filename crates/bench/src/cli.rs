@@ -20,6 +20,8 @@ use std::time::{Duration, SystemTime};
 
 /// Width of tables where standard output is no terminal.
 const WIDTH: usize = 120;
+/// What a study is run against if neither it nor the command line says.
+const TARGET: &str = "tarndb";
 
 /// What `tarndb bench` can do.
 #[derive(Debug, Subcommand)]
@@ -67,9 +69,10 @@ pub struct RunArguments {
     /// Name of a study, or path of a TOML file.
     study: String,
     /// What to run it against, several times for several: `tarndb` (private nodes, as many as the study says or `tarndb?nodes=N`;
-    /// `tarndb?protocol=aerospike` for that protocol), a peer such as `cassandra`, [NAME=]cql://[USER:PASSWORD@]HOST:PORT[,…][?nodes=N&pid=N&metrics=URL[,URL…]&consistency=LEVEL&table=OPTIONS], or
-    /// [NAME=]aerospike://HOST:PORT[,…][/NAMESPACE][?nodes=N&pid=N&metrics=URL[,URL…]].
-    #[arg(long = "target", value_name = "TARGET", default_value = "tarndb")]
+    /// `tarndb?protocol=aerospike` or `tarndb?protocol=griddb` for these protocols), a peer such as `cassandra`, [NAME=]cql://[USER:PASSWORD@]HOST:PORT[,…][?nodes=N&pid=N&metrics=URL[,URL…]&consistency=LEVEL&table=OPTIONS],
+    /// [NAME=]aerospike://HOST:PORT[,…][/NAMESPACE][?nodes=N&pid=N&metrics=URL[,URL…]], or
+    /// [NAME=]griddb://[USER:PASSWORD@]HOST:PORT[,…][/CLUSTER][?nodes=N&pid=N&metrics=URL[,URL…]&batch=N]. The study's own unless told, or `tarndb`.
+    #[arg(long = "target", value_name = "TARGET")]
     targets: Vec<String>,
     /// Factor on the numbers of rows and operations; durations and rates stay.
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0)]
@@ -326,11 +329,17 @@ fn options(arguments: RunArguments, tool: &str) -> Result<Options, BenchError> {
         }
         study.at_rate(rate);
     }
-    let given = arguments.targets.iter().map(|given| TargetSpec::parse(given)).collect::<Result<Vec<_>, _>>()?;
+    let of_study = if study.targets.is_empty() { vec![TARGET.to_owned()] } else { study.targets.clone() };
+    let targets = if arguments.targets.is_empty() { of_study } else { arguments.targets };
+    let given = targets.iter().map(|given| TargetSpec::parse(given)).collect::<Result<Vec<_>, _>>()?;
     let targets: Vec<TargetSpec> = given.into_iter().flat_map(|target| target.sized(study.nodes.each())).collect();
     for (at, target) in targets.iter().enumerate() {
         if targets[..at].iter().any(|earlier| earlier.name() == target.name()) {
-            return Err(flag("target", target.name(), "two targets have this name; NAME=cql://… or NAME=aerospike://… gives one another"));
+            return Err(flag(
+                "target",
+                target.name(),
+                "two targets have this name; NAME=cql://…, NAME=aerospike://… or NAME=griddb://… gives one another",
+            ));
         }
     }
     let (default_server, default_load) = halves(&io_linux::available_cpus());

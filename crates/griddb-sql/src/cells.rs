@@ -1,8 +1,8 @@
 //! Rows that are written, as they are on the wire: `griddb::row` draws them.
 
-use griddb::row::Layout;
+use griddb::row::RowsWriter;
 use griddb::schema::ColumnDefinition;
-use griddb::wire::{put_var_bytes, put_var_size};
+use griddb::wire::put_var_bytes;
 use griddb::{ElementType, ErrorCode, GridError};
 use sql::ValueRef;
 
@@ -11,30 +11,12 @@ pub(crate) type Cells = Vec<Option<Vec<u8>>>;
 
 /// Appends rows: all their fixed parts, then all their variable parts.
 pub(crate) fn put_rows(columns: &[ColumnDefinition], rows: &[Cells], out: &mut Vec<u8>) {
-    let layout = Layout::of(columns);
-    let mut variable = Vec::new();
+    let mut writer = RowsWriter::new(columns);
     for row in rows {
-        if layout.variable_columns > 0 {
-            out.extend_from_slice(&(variable.len() as u64).to_le_bytes());
-            put_var_size(&mut variable, layout.variable_columns);
-        }
-        let nulls = out.len();
-        out.resize(nulls + layout.null_bytes, 0);
-        for (at, (column, cell)) in columns.iter().zip(row).enumerate() {
-            if cell.is_none() {
-                out[nulls + at / 8] |= 1 << (at % 8);
-            }
-            match (column.fixed_bytes(), cell) {
-                (Some(_), Some(bytes)) => out.extend_from_slice(bytes),
-                (Some(bytes), None) => out.resize(out.len() + bytes, 0),
-                (None, Some(bytes)) => put_var_bytes(&mut variable, bytes),
-                // An array without elements: one byte that says so.
-                (None, None) if column.is_array => put_var_bytes(&mut variable, &[1]),
-                (None, None) => put_var_bytes(&mut variable, &[]),
-            }
-        }
+        writer.begin();
+        columns.iter().zip(row).for_each(|(column, cell)| writer.put(column, cell.as_deref()));
     }
-    out.extend_from_slice(&variable);
+    writer.write(out);
 }
 
 /// Appends a row key.

@@ -1,7 +1,7 @@
 //! A client of the node's own port for GridDB: as whoever has logged in over SQL, so that what it does is permitted, routed, audited and bounded as any
 //! client's.
 
-use griddb::wire::{FrameHeader, Reader, ReplyHeader, Status, put_i32, statement};
+use griddb::wire::{FrameHeader, Reader, ReplyBody, ReplyHeader, Status, statement};
 use griddb::{ErrorCode, GridError};
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -17,7 +17,6 @@ const REPLY_BYTES_MAX: usize = 64 << 20;
 const POLL: Duration = Duration::from_millis(50);
 /// How long an answer is waited for.
 const TIMEOUT: Duration = Duration::from_secs(320);
-const VERSION: i32 = 15;
 
 /// Why the node did not do it.
 #[derive(Debug, thiserror::Error)]
@@ -60,11 +59,7 @@ impl Client {
         let is_ipv6 = node.ip().to_canonical().is_ipv6();
         let mut client =
             Self { stream, is_ipv6, last_id: 0, uuid: random_uuid(), last_session: 0, request: Vec::new(), is_broken: false, is_cancelled };
-        client.ask(statement::CONNECT, 0, |out| {
-            put_i32(out, VERSION);
-            put_i32(out, 2);
-            out.extend_from_slice(&[1, 0]);
-        })?;
+        client.ask(statement::CONNECT, 0, griddb::client::connect)?;
         Ok(client)
     }
 
@@ -100,17 +95,13 @@ impl Client {
         let answered = self.exchange();
         self.is_broken = answered.is_err();
         let body = answered?;
-        let mut reader = Reader::new(&body);
-        let id_bytes = if number == statement::CONNECT { 4 } else { 8 };
-        reader.take(4 + id_bytes)?;
-        let status = reader.u8()?;
-        let start = body.len() - reader.rest().len();
-        if status == Status::Success as u8 {
-            return Ok(Answer { bytes: body, start });
-        }
-        let status = if status == Status::NodeError as u8 { Status::NodeError } else { Status::StatementError };
-        let _count = reader.i32()?;
-        let error = GridError::new(ErrorCode(reader.i32()?), reader.string()?.to_owned());
+        let (status, error) = match ReplyBody::read(&body)?.outcome {
+            Ok(results) => {
+                let start = body.len() - results.rest().len();
+                return Ok(Answer { bytes: body, start });
+            }
+            Err(failed) => failed,
+        };
         let is_undone = status == Status::StatementError || error.code == ErrorCode::TXN_PARTITION_STATE_UNMATCH;
         Err(Refusal { status, error, is_undone })
     }

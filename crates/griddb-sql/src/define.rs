@@ -4,7 +4,7 @@ use crate::client::{Client, Refusal};
 use crate::container::{Container, element_type, no_options};
 use crate::transaction::done_or_not;
 use crate::write::positions;
-use griddb::schema::{ColumnDefinition, Kind, write_columns};
+use griddb::schema::{ColumnDefinition, Kind};
 use griddb::wire::{put_i32, put_string, statement};
 use griddb::{ContainerName, ErrorCode, GridError, PARTITION_COUNT};
 use sql::syntax::{self, Statement, TableDefinition};
@@ -74,32 +74,14 @@ fn put_container(
     is_modifiable: bool,
 ) -> Result<(), Refusal> {
     let put = client.ask(statement::PUT_CONTAINER, partition(name), |out| {
-        no_options(out);
-        name.write(out);
-        out.push(kind as u8);
-        out.push(u8::from(is_modifiable));
-        write_columns(columns.iter(), key_len, out);
-        // Without an affinity; a time series has no properties.
-        put_string(out, "");
-        if kind == Kind::TimeSeries {
-            out.push(0);
-        }
+        griddb::client::put_container((name, kind), (columns, key_len), is_modifiable, out);
     });
     put.map(drop).map_err(done_or_not)
 }
 
-/// The partition that clients over NoSQL compute for a name: of its affinity if it has one, else of its base.
+/// The partition that clients over NoSQL compute for a name.
 fn partition(name: &ContainerName) -> i32 {
-    let text = name.table_name();
-    let hashed = |text: &str| i64::from(crc32fast::hash(text.as_bytes())) % i64::from(PARTITION_COUNT);
-    let partition = match text.split_once('@') {
-        None => hashed(&text),
-        Some((_, affinity)) => match affinity.parse::<u64>() {
-            Ok(number) if number.to_string() == affinity => (number % u64::from(PARTITION_COUNT)) as i64,
-            _ => hashed(affinity),
-        },
-    };
-    partition as i32
+    griddb::client::partition_of(name, PARTITION_COUNT)
 }
 
 fn drop_table(client: &mut Client, name: &str, if_exists: bool) -> Result<(), Refusal> {
@@ -107,9 +89,7 @@ fn drop_table(client: &mut Client, name: &str, if_exists: bool) -> Result<(), Re
         return if if_exists { Ok(()) } else { Err(wrong(format!("no such table: {name}")).into()) };
     };
     let dropped = client.ask(statement::DROP_CONTAINER, partition(&container.name), |out| {
-        no_options(out);
-        container.name.write(out);
-        out.push(container.kind as u8);
+        griddb::client::name_container(&container.name, container.kind, out);
     });
     dropped.map(drop).map_err(done_or_not)
 }

@@ -1,9 +1,10 @@
 //! The GridDB protocol: bytes to statements to operations on containers, without I/O.
 //!
-//! [`session`] cuts a connection's bytes into statements, [`wire`] reads frames and writes replies, [`name`] and [`schema`] what is in them about containers, [`row`] the rows, [`tql`] queries; [`exec`] runs statements, [`transaction`] has what transactions of several of them need; [`users`] reads those about users and databases. A container is a table
+//! [`session`] cuts a connection's bytes into statements, [`wire`] reads frames and writes replies, [`name`] and [`schema`] what is in them about containers, [`row`] the rows, [`tql`] queries; [`exec`] runs statements, [`client`] has what clients send, [`transaction`] has what transactions of several of them need; [`users`] reads those about users and databases. A container is a table
 //! with one partition, whose rows are ordered by their row key: [`container`], and `docs/decisions/0028-griddb-containers.md`, which says why.
 //! [`GridError`] is how everything here says no.
 
+pub mod client;
 pub mod container;
 mod error;
 pub mod exec;

@@ -16,11 +16,13 @@ mod array;
 mod cell;
 mod decode;
 mod encode;
+mod send;
 mod stored;
 
 pub(crate) use cell::put_cell;
 pub use decode::{RowReader, SentRow};
 pub use encode::RowSet;
+pub use send::RowsWriter;
 pub use stored::{StoredRow, live};
 
 use crate::schema::ColumnDefinition;

@@ -1,23 +1,21 @@
 //! One client connection: from received bytes to statements, one at a time and in order; from replies to bytes to send. No I/O.
 //!
 //! Here are the statements about the connection itself: CONNECT, which is a client's heartbeat as well and is answered at once, LOGIN, LOGOUT,
-//! DISCONNECT, and where partitions are. The first CONNECT is in plaintext, and agrees on whether TLS follows. All others need a login and go to the [`Server`], which also says whether a client may log in.
+//! DISCONNECT, where partitions are, and what version this is. The first CONNECT is in plaintext, and agrees on whether TLS follows. All others need a login and go to the [`Server`], which also says whether a client may log in.
 
 mod login;
 
 pub use login::{Client, Login};
 
-use self::login::{AUTHENTICATION_MODE, LoginRequest, PendingLogin};
+use self::login::{LoginRequest, PendingLogin};
+use crate::client::{AUTHENTICATION_MODE, HASH_MODE, VERSION};
 use crate::transaction::{Followed, OpenTransaction, OpenTransactions};
-use crate::wire::{FrameHeader, Options, Reader, ReplyHeader, Statement, Status, put_i32, statement};
+use crate::wire::{FrameHeader, Options, Reader, ReplyHeader, Statement, Status, put_i32, put_string, statement};
 use crate::{ErrorCode, GridError, PARTITION_COUNT};
 use std::net::{IpAddr, SocketAddr};
 
-/// The version that is spoken, and the oldest that is.
-const VERSION: i32 = 15;
+/// The oldest version that is spoken.
 const VERSION_MIN: i32 = 14;
-/// Partition = CRC-32 of the name, not its MD5.
-const HASH_MODE: u8 = 0;
 /// A frame that is longer ends the connection; one up to here that is longer than is taken is skipped.
 const SKIPPED_BYTES_MAX: usize = 128 << 20;
 /// Of a statement that is skipped, what its refusal needs.
@@ -294,6 +292,12 @@ impl Session {
                 let client = self.client.as_ref().ok_or_else(required)?;
                 if number == statement::GET_PARTITION_ADDRESS {
                     return partition_address(statement, &mut arguments, self.is_ipv6, server.address(), out);
+                }
+                if number == statement::TARNDB_VERSION {
+                    let reply = statement.reply.begin(Status::Success, out);
+                    put_string(out, env!("CARGO_PKG_VERSION"));
+                    reply.end(out);
+                    return Ok(());
                 }
                 if !statement::ALL.contains(&number) {
                     return Err(GridError::new(ErrorCode::TXN_STATEMENT_TYPE_UNKNOWN, format!("there is no statement {number}")));

@@ -21,6 +21,7 @@ mod connection;
 mod control;
 pub mod cql;
 mod dataset;
+pub mod griddb;
 pub mod keys;
 pub mod latency;
 mod log;

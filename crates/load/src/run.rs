@@ -78,7 +78,7 @@ pub(crate) fn run_parts(
     observer: &mut dyn PartObserver,
 ) -> Result<(Ended, Tail), LoadError> {
     check(plan, dataset)?;
-    let plan = &bounded(plan, dataset);
+    let plan = &bounded(plan, dataset, target);
     let versions = versions(plan, dataset);
     // Batches are a connection's own: what it sends follows its own replies.
     let mut topology = if plan.pace == Pace::Batches { None } else { target.topology() };
@@ -96,6 +96,7 @@ pub(crate) fn run_parts(
         zero_us: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as i64),
         last_reply_ns: AtomicU64::new(0),
         given_up: AtomicBool::new(false),
+        batch: target.batch(),
         addresses: target.addresses(),
         newest_ring: ring.map(NewestRing::new),
         last_fault: Mutex::default(),
@@ -228,8 +229,9 @@ fn collect(
 }
 
 /// A load that only inserts ends when the dataset is full, unless it is told otherwise.
-fn bounded(plan: &Plan, dataset: &Dataset) -> Plan {
+fn bounded(plan: &Plan, dataset: &Dataset, target: &dyn Target) -> Plan {
     let mut plan = plan.clone();
+    plan.pace = target.pace(plan.pace);
     if plan.end == End::default() {
         plan.end.operations = Some(dataset.inserts_left());
     }

@@ -2,6 +2,7 @@
 
 use crate::aerospike::AerospikeSettings;
 use crate::cql::CqlSettings;
+use crate::griddb::GridDbSettings;
 use crate::target::{Target, TargetError};
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +14,9 @@ pub enum TargetSettings {
     Cql(CqlSettings),
     /// A server that speaks Aerospike's protocol.
     Aerospike(AerospikeSettings),
+    /// A server that speaks GridDB's protocol.
+    #[serde(rename = "griddb")]
+    GridDb(GridDbSettings),
 }
 
 impl TargetSettings {
@@ -24,6 +28,7 @@ impl TargetSettings {
         Ok(match self {
             Self::Cql(settings) => Box::new(settings.open()?),
             Self::Aerospike(settings) => Box::new(settings.open()?),
+            Self::GridDb(settings) => Box::new(settings.open()?),
         })
     }
 }

@@ -47,6 +47,11 @@ impl Tables {
         Table((number % u64::from(self.count())) as u32)
     }
 
+    /// A table for each turn, over and over.
+    pub(crate) fn in_turn(self, turn: u64) -> Table {
+        self.of_row(turn)
+    }
+
     // By reference: serde asks so.
     #[allow(clippy::trivially_copy_pass_by_ref)]
     pub(crate) fn is_one(&self) -> bool {
@@ -71,6 +76,39 @@ impl TryFrom<u32> for Tables {
 impl From<Tables> for u32 {
     fn from(tables: Tables) -> Self {
         tables.count()
+    }
+}
+
+/// Which rows lie in which table: so many that follow each other in one, then as many in the next, and so on. With one it is as
+/// [`Tables::of_row`] has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Spread {
+    tables: Tables,
+    block: u64,
+}
+
+impl Spread {
+    /// Blocks of so many rows, at least one.
+    pub(crate) fn new(tables: Tables, block: u32) -> Self {
+        Self { tables, block: u64::from(block.max(1)) }
+    }
+
+    /// The tables.
+    pub(crate) fn tables(self) -> Tables {
+        self.tables
+    }
+
+    /// Where a row lies.
+    #[inline]
+    pub(crate) fn of_row(self, number: u64) -> Table {
+        if self.block == 1 { self.tables.of_row(number) } else { self.tables.of_row(number / self.block) }
+    }
+
+    /// The row of a table next to a row, up to `last`; the row itself if there is none near it.
+    pub(crate) fn nearest(self, number: u64, table: Table, last: u64) -> u64 {
+        let round = self.block * u64::from(self.tables.count());
+        let own = number - number % round + u64::from(table.0) * self.block + number % self.block;
+        if own <= last { own } else { own.checked_sub(round).unwrap_or(number) }
     }
 }
 
@@ -113,6 +151,23 @@ mod tests {
             (7..7 + 10 * u64::from(count)).for_each(|number| rows[tables.of_row(number).index()] += 1);
             assert_eq!(rows, vec![10; count as usize]);
         }
+    }
+
+    #[test]
+    fn blocks_lie_in_turn_and_each_row_is_near_one_of_every_table() {
+        let tables = Tables::try_from(3).unwrap();
+        let spread = Spread::new(tables, 10);
+        assert_eq!((0..60).map(|row| spread.of_row(row).0).filter(|table| *table == 1).count(), 20);
+        assert_eq!([9, 10, 29, 30].map(|row| spread.of_row(row).0), [0, 1, 2, 0]);
+        for table in tables.each() {
+            let mut near: Vec<u64> = (0..60).map(|row| spread.nearest(row, table, 59)).collect();
+            assert!(near.iter().all(|row| spread.of_row(*row) == table && *row < 60));
+            // Each of its rows as often as any other: a uniform choice stays uniform.
+            near.sort_unstable();
+            near.chunk_by(|one, other| one == other).for_each(|same| assert_eq!(same.len(), 3));
+        }
+        assert_eq!([spread.nearest(31, Table(2), 45), spread.nearest(3, Table(2), 9)], [21, 3], "not beyond the last one");
+        assert_eq!(Spread::new(tables, 1).of_row(4), tables.of_row(4));
     }
 
     #[test]

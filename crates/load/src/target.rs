@@ -7,7 +7,7 @@ pub use crate::route::{CoreOf, Route};
 
 use crate::ring::Ring;
 use crate::tables::Table;
-use crate::workload::{Clients, Mix, Rows};
+use crate::workload::{Clients, Mix, Pace, Rows};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -33,6 +33,16 @@ pub trait Target: Send + Sync {
     /// Clients with as many requests in flight as `wanted` has, the way in which the protocol has them.
     fn clients(&self, wanted: Clients) -> Clients {
         wanted
+    }
+
+    /// Rows of one request, where the protocol has requests about many: all that a connection has in flight. Those of a request should be of one table.
+    fn batch(&self) -> u32 {
+        1
+    }
+
+    /// When requests are sent where `wanted` says so: a connection that asks for many rows at once asks for no more before it has all of them.
+    fn pace(&self, wanted: Pace) -> Pace {
+        if self.batch() > 1 && wanted == Pace::Closed { Pace::Batches } else { wanted }
     }
 
     /// Connects and asks who is there.

@@ -8,7 +8,7 @@ use crate::newest_ring::NewestRing;
 use crate::outcome::Verified;
 use crate::plan::Plan;
 use crate::recorder::Recorder;
-use crate::tables::Tables;
+use crate::tables::{Spread, Table};
 use crate::target::{Request, RowKey, RowVersion, Session, WriteKind};
 use crate::values::ValueMaker;
 use crate::versions::{Acknowledged, NO_VERSION, Verdict, Versions, unaccounted};
@@ -46,6 +46,8 @@ pub(crate) struct Common<'a> {
     pub(crate) last_reply_ns: AtomicU64,
     /// No further requests, no further waiting.
     pub(crate) given_up: AtomicBool,
+    /// Rows of one request: those of a block lie in one table.
+    pub(crate) batch: u32,
     /// Where the target is.
     pub(crate) addresses: &'a [SocketAddr],
     /// Where partitions are, of a load that sends requests there.
@@ -85,7 +87,10 @@ pub(crate) struct Traffic<'a> {
     common: &'a Common<'a>,
     mix: &'a Mix,
     keys: Keys,
-    tables: Tables,
+    spread: Spread,
+    /// Where the rows of the batch are that is being made, if these are to be in one table.
+    table: Option<Table>,
+    batches: u64,
     fields: u32,
     operations: OperationChooser,
     chooser: Chooser,
@@ -118,7 +123,10 @@ impl<'a> Traffic<'a> {
             common,
             mix: &plan.mix,
             keys: rows.keys,
-            tables: rows.tables,
+            spread: Spread::new(rows.tables, common.batch),
+            table: None,
+            // Threads begin with tables of their own.
+            batches: thread,
             fields: rows.fields,
             operations,
             chooser,
@@ -151,6 +159,14 @@ impl<'a> Traffic<'a> {
     /// Whether operations are left to any thread.
     pub(crate) fn has_tickets(&self) -> bool {
         self.tickets > 0 || self.common.plan.end.operations.is_none_or(|total| self.common.taken.load(Relaxed) < total)
+    }
+
+    /// A connection is about to be given a batch: its rows are in one table, in the next one's turn.
+    pub(crate) fn begin_batch(&mut self) {
+        if self.common.batch > 1 {
+            self.table = Some(self.spread.tables().in_turn(self.batches));
+            self.batches += 1;
+        }
     }
 
     /// The operation for a ticket.
@@ -187,7 +203,10 @@ impl<'a> Traffic<'a> {
 
     fn choose_row(&mut self) -> u64 {
         let dataset = self.common.dataset;
-        let row = self.chooser.next(dataset.last());
+        let mut row = self.chooser.next(dataset.last());
+        if let Some(table) = self.table {
+            row = self.spread.nearest(row, table, dataset.last());
+        }
         let share = dataset.share();
         let others = share.of > 1 && (self.mix.verify || row >= dataset.rows().count);
         if !others {
@@ -238,7 +257,7 @@ impl<'a> Traffic<'a> {
         out: &mut Vec<u8>,
     ) {
         let key = self.key(pending);
-        let key = RowKey { table: self.tables.of_row(pending.row), bytes: key.as_slice() };
+        let key = RowKey { table: self.spread.of_row(pending.row), bytes: key.as_slice() };
         if pending.writes {
             let now_us = self.common.zero_us + (pending.sent_ns / 1_000).cast_signed();
             self.timestamp_us = now_us.max(self.timestamp_us + 1);

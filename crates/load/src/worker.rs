@@ -357,8 +357,11 @@ impl<'a> Worker<'a> {
     /// Fills a connection with requests if it is time to; `false` when none is left.
     fn fill(&mut self, index: usize, now_ns: u64) -> bool {
         let connection = &mut self.connections[index];
-        if self.common.plan.pace == Pace::Batches && connection.in_flight() > 0 {
-            return true;
+        if self.common.plan.pace == Pace::Batches {
+            if connection.in_flight() > 0 {
+                return true;
+            }
+            self.traffic.begin_batch();
         }
         while connection.has_room() {
             if !self.traffic.take_ticket() {

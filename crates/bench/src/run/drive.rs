@@ -13,6 +13,7 @@ use crate::study::{Event, Phase, Study};
 use crate::target::{Access, MetricsError, Protocol, System, SystemError, TargetSpec};
 use load::aerospike::AerospikeSettings;
 use load::cql::CqlSettings;
+use load::griddb::GridDbSettings;
 use load::latency::histogram;
 use load::tables::Tables;
 use load::workload::{End, Mix, OperationKind, Pace, Rows};
@@ -78,6 +79,7 @@ impl Driver {
         let settings = match spec.protocol() {
             Protocol::Cql => TargetSettings::Cql(cql_settings(spec, system, study)?),
             Protocol::Aerospike => TargetSettings::Aerospike(aerospike_settings(spec, system)),
+            Protocol::GridDb => TargetSettings::GridDb(griddb_settings(spec, system, study)),
         };
         let target = settings.open()?;
         Ok(Self { settings, target, clients: study.clients, agents: agents.clone(), sender: RefCell::new(None) })
@@ -89,6 +91,7 @@ impl Driver {
         let known = match &mut self.settings {
             TargetSettings::Cql(settings) => &mut settings.addresses,
             TargetSettings::Aerospike(settings) => &mut settings.addresses,
+            TargetSettings::GridDb(settings) => &mut settings.addresses,
         };
         if *known != now {
             *known = now;
@@ -122,6 +125,10 @@ impl Driver {
                 ("client: namespace".to_owned(), settings.namespace.clone()),
                 ("client: set".to_owned(), settings.set.clone()),
                 ("client: policies".to_owned(), "create only, update only (one field), replace only (all); key not sent".to_owned()),
+            ]),
+            TargetSettings::GridDb(settings) => BTreeMap::from([
+                ("client: container".to_owned(), settings.container.clone()),
+                ("client: rows of a request".to_owned(), settings.batch.to_string()),
             ]),
         };
         if rows.tables != Tables::ONE {
@@ -178,7 +185,7 @@ impl Driver {
         let plan = Plan {
             mix: load.mix.clone(),
             clients: self.target.clients(load.phase.clients.unwrap_or(self.clients)),
-            pace: load.pace,
+            pace: self.target.pace(load.pace),
             end: load.end,
             seed: options.seed,
             limits: Limits { silence_s: SILENCE_S + disturbed, ..Limits::default() },
@@ -256,6 +263,18 @@ fn aerospike_settings(spec: &TargetSpec, system: &dyn System) -> AerospikeSettin
         }
         _ => settings,
     }
+}
+
+fn griddb_settings(spec: &TargetSpec, system: &dyn System, study: &Study) -> GridDbSettings {
+    let batch = spec.batch().unwrap_or(study.batch);
+    let mut settings = GridDbSettings { addresses: addresses(system), batch, ..GridDbSettings::default() };
+    if let TargetSpec::Server { access: Access::GridDb { credentials, cluster, .. }, .. } = spec {
+        settings.cluster.clone_from(cluster);
+        if let Some((user, password)) = credentials {
+            (settings.user, settings.password) = (user.clone(), password.clone());
+        }
+    }
+    settings
 }
 
 /// Hears of the load on the load's thread.

@@ -51,18 +51,26 @@ pub(super) fn given(spec: &TargetSpec) -> String {
         if options.is_empty() { place } else { format!("{place}?{}", options.join("&")) }
     };
     match spec {
-        TargetSpec::Private { protocol, nodes, .. } => {
-            with("tarndb".to_owned(), vec![("protocol", protocol.name().to_owned()), ("nodes", nodes.unwrap_or(1).to_string())])
+        TargetSpec::Private { protocol, nodes, batch, .. } => {
+            let told = [("protocol", protocol.name().to_owned()), ("nodes", nodes.unwrap_or(1).to_string())];
+            let batch = batch.map(|batch| ("batch", batch.to_string()));
+            with("tarndb".to_owned(), told.into_iter().chain(batch).collect())
         }
         TargetSpec::Peer { name, options } => {
             with(name.clone(), options.iter().map(|(key, value)| (key.as_str(), value.clone())).collect())
         }
         TargetSpec::Server { name, address, access, nodes, .. } => {
-            let (place, table) = match access {
-                Access::Cql { consistency, table, .. } => (String::new(), [("consistency", consistency.clone()), ("table", table.clone())]),
-                Access::Aerospike { namespace } => (format!("/{namespace}"), [("consistency", None), ("table", None)]),
+            let (place, told) = match access {
+                Access::Cql { consistency, table, .. } => {
+                    (String::new(), vec![("consistency", consistency.clone()), ("table", table.clone())])
+                }
+                Access::Aerospike { namespace } => (format!("/{namespace}"), Vec::new()),
+                Access::GridDb { cluster, batch, .. } => {
+                    let place = if cluster.is_empty() { String::new() } else { format!("/{cluster}") };
+                    (place, vec![("batch", batch.map(|batch| batch.to_string()))])
+                }
             };
-            let told = table.into_iter().filter_map(|(key, value)| Some((key, value?)));
+            let told = told.into_iter().filter_map(|(key, value)| Some((key, value?)));
             let options = [("nodes", nodes.to_string())].into_iter().chain(told).collect();
             with(format!("{name}={}://{address}{place}", spec.protocol().name()), options)
         }
@@ -208,7 +216,9 @@ mod tests {
         let other = given("x=cql://me:secret@h:1,i:2?nodes=2&pid=7&metrics=http://h:3&consistency=ONE");
         assert_eq!(other, "x=cql://h:1,i:2?nodes=2&consistency=ONE");
         assert_eq!(given("x=aerospike://h:1/space"), "x=aerospike://h:1/space?nodes=1");
+        assert_eq!(given("x=griddb://me:secret@h:1/c?batch=10&pid=7"), "x=griddb://h:1/c?nodes=1&batch=10");
         assert_ne!(given("tarndb?nodes=3"), given("tarndb?nodes=5"));
+        assert_ne!(given("tarndb?protocol=griddb&batch=10"), given("tarndb?protocol=griddb"));
     }
 
     #[test]

@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 const SETTLE_SECONDS: f64 = 3600.0;
 /// Nodes that the tool starts at most.
 pub(crate) const NODES_MAX: u32 = 64;
+/// Rows of a request at most: as many as a connection may have in flight.
+pub(crate) const BATCH_MAX: u32 = 1 << 14;
 
 /// Rows of a validation unless told.
 const VALIDATE_ROWS: u64 = 1000;
@@ -39,6 +41,12 @@ pub struct Study {
     /// Which node of a cluster a request is sent to, in CQL.
     #[serde(default)]
     pub routing: Routing,
+    /// Rows of a request, in GridDB's protocol; a connection has as many in flight.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub batch: u32,
+    /// What it is run against unless `--target` says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<String>,
     /// The publication.
     pub paper: Option<PaperFile>,
     /// What a node costs.
@@ -53,6 +61,12 @@ pub struct Study {
 
 fn one() -> u32 {
     1
+}
+
+// By reference: serde asks so.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_one(number: &u32) -> bool {
+    *number == 1
 }
 
 /// Numbers of nodes.

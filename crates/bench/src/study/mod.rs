@@ -10,7 +10,7 @@ mod shipped;
 mod validate;
 
 pub use error::StudyError;
-pub(crate) use file::NODES_MAX;
+pub(crate) use file::{BATCH_MAX, NODES_MAX};
 pub use file::{CostModel, Disturbance, Event, PaperFile, PaperRatio, Phase, Sizes, Study, Which};
 pub use shipped::{Shipped, shipped};
 

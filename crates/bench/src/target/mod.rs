@@ -23,7 +23,9 @@ pub use system::{Health, Means, System, SystemError};
 /// When it can't be made with these means.
 pub fn system(spec: &TargetSpec, means: Means) -> Result<Box<dyn System>, SystemError> {
     Ok(match spec {
-        TargetSpec::Private { name, protocol, nodes } => Box::new(private::PrivateNodes::new(name, *protocol, nodes.unwrap_or(1), means)?),
+        TargetSpec::Private { name, protocol, nodes, .. } => {
+            Box::new(private::PrivateNodes::new(name, *protocol, nodes.unwrap_or(1), means)?)
+        }
         TargetSpec::Peer { name, options } => Box::new(peer::Peer::new(name, options, means)?),
         TargetSpec::Server { name, address, pid, metrics, .. } => {
             Box::new(remote::Remote::new(name, address, *pid, metrics.clone(), means.commands, means.stop))

@@ -52,7 +52,7 @@ impl Peer {
                     "there is no directory of peers; --peers names it (`peers` in TarnDB's source)".to_owned()
                 } else {
                     format!(
-                        "it is none of the peers: {}; a server that runs already is given as [NAME=]cql://HOST:PORT or [NAME=]aerospike://HOST:PORT/NAMESPACE",
+                        "it is none of the peers: {}; a server that runs already is given as [NAME=]cql://HOST:PORT, [NAME=]aerospike://HOST:PORT/NAMESPACE or [NAME=]griddb://HOST:PORT/CLUSTER",
                         known.join(", ")
                     )
                 },

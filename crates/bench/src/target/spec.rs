@@ -1,17 +1,19 @@
 //! What `--target` says.
 //!
 //! ```text
-//! tarndb[?key=value&…]                      private nodes of this very binary; keys: nodes, protocol (cql unless told)
+//! tarndb[?key=value&…]                      private nodes of this very binary; keys: nodes, protocol (cql unless told), batch (griddb's)
 //! cassandra[?key=value&…]                   a peer that peers/cassandra/cassandra.sh starts, with `--key value` for each pair
 //! [NAME=]cql://[USER:PASSWORD@]HOST:PORT[,HOST:PORT…][?key=value&…]
 //!                                           a server that is there; keys: nodes, pid, metrics (URL[,URL…]), consistency,
 //!                                           table (a clause for WITH)
 //! [NAME=]aerospike://HOST:PORT[,HOST:PORT…][/NAMESPACE][?key=value&…]
 //!                                           the same; namespace `test` unless told; keys: nodes, pid, metrics
+//! [NAME=]griddb://[USER:PASSWORD@]HOST:PORT[,HOST:PORT…][/CLUSTER][?key=value&…]
+//!                                           the same; keys: nodes, pid, metrics, batch (rows of a request)
 //! ```
 
 use super::prometheus::MetricsUrl;
-use crate::study::NODES_MAX;
+use crate::study::{BATCH_MAX, NODES_MAX};
 use load::cql::ConsistencyLevel;
 
 /// What a study is run against.
@@ -25,6 +27,8 @@ pub enum TargetSpec {
         protocol: Protocol,
         /// How many, if not as many as the study says.
         nodes: Option<u32>,
+        /// Rows of a request in GridDB's protocol, if not as many as the study says.
+        batch: Option<u32>,
     },
     /// A peer with a script of its own.
     Peer {
@@ -57,6 +61,8 @@ pub enum Protocol {
     Cql,
     /// Aerospike's.
     Aerospike,
+    /// GridDB's.
+    GridDb,
 }
 
 /// How clients speak to a server that somebody else runs.
@@ -76,13 +82,22 @@ pub enum Access {
         /// The namespace that the set is in.
         namespace: String,
     },
+    /// In GridDB's protocol.
+    GridDb {
+        /// User and password.
+        credentials: Option<(String, String)>,
+        /// The name of the cluster; whichever it is if empty.
+        cluster: String,
+        /// Rows of a request, if not as many as the study says.
+        batch: Option<u32>,
+    },
 }
 
 /// Why a target makes no sense.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{given}` is no target: {why}; a target is `tarndb` (a private node), the name of a peer such as `cassandra`, \
-     [NAME=]cql://HOST:PORT or [NAME=]aerospike://HOST:PORT/NAMESPACE"
+     [NAME=]cql://HOST:PORT, [NAME=]aerospike://HOST:PORT/NAMESPACE or [NAME=]griddb://HOST:PORT/CLUSTER"
 )]
 pub struct SpecError {
     given: String,
@@ -93,10 +108,12 @@ pub struct SpecError {
 const PRIVATE: &str = "tarndb";
 /// Its name when it is spoken to in Aerospike's protocol.
 const PRIVATE_AEROSPIKE: &str = "tarndb-aerospike";
+/// Its name when it is spoken to in GridDB's protocol.
+const PRIVATE_GRIDDB: &str = "tarndb-griddb";
 const NAMESPACE: &str = "test";
 
 impl Protocol {
-    const ALL: [Self; 2] = [Self::Cql, Self::Aerospike];
+    const ALL: [Self; 3] = [Self::Cql, Self::Aerospike, Self::GridDb];
 
     /// Its name, which is also the scheme of addresses.
     #[must_use]
@@ -104,6 +121,7 @@ impl Protocol {
         match self {
             Self::Cql => "cql",
             Self::Aerospike => "aerospike",
+            Self::GridDb => "griddb",
         }
     }
 
@@ -132,6 +150,7 @@ impl TargetSpec {
         let (access, address) = match protocol {
             Protocol::Cql => Access::cql(place),
             Protocol::Aerospike => Access::aerospike(place),
+            Protocol::GridDb => Access::griddb(place),
         }
         .map_err(wrong)?;
         let reachable =
@@ -160,7 +179,7 @@ impl TargetSpec {
         let plain = |word: &str| !word.is_empty() && word.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-');
         let (name, query) = given.split_once('?').unwrap_or((given, ""));
         if name == PRIVATE {
-            let (mut protocol, mut nodes) = (Protocol::Cql, None);
+            let (mut protocol, mut nodes, mut batch) = (Protocol::Cql, None, None);
             for pair in query.split('&').filter(|pair| !pair.is_empty()) {
                 match pair.split_once('=') {
                     Some(("protocol", value)) => protocol = Protocol::of_name(value).map_err(|why| wrong(&why))?,
@@ -168,14 +187,18 @@ impl TargetSpec {
                         let number = value.parse().ok().filter(|number| (1..=NODES_MAX).contains(number));
                         nodes = Some(number.ok_or_else(|| wrong(&format!("nodes is a number from 1 to {NODES_MAX}")))?);
                     }
+                    Some(("batch", value)) => batch = Some(batch_of(value).map_err(|why| wrong(&why))?),
                     _ => {
                         return Err(wrong(
-                            "the options of private nodes are nodes=N and protocol=NAME; --memory and --server-cpus set them up",
+                            "the options of private nodes are nodes=N, protocol=NAME and batch=N; --memory and --server-cpus set them up",
                         ));
                     }
                 }
             }
-            return Ok(Self::Private { name: private_name(protocol, nodes.unwrap_or(1)), protocol, nodes });
+            if batch.is_some() && protocol != Protocol::GridDb {
+                return Err(wrong("batch=N goes with protocol=griddb: the other protocols send a request for each row"));
+            }
+            return Ok(Self::Private { name: private_name(protocol, nodes.unwrap_or(1)), protocol, nodes, batch });
         }
         if !plain(name) {
             return Err(wrong("it has no protocol"));
@@ -200,9 +223,14 @@ impl TargetSpec {
                 *consistency = Some(level);
             }
             ("table", Access::Cql { table, .. }) => *table = Some(given.to_owned()),
+            ("batch", Access::GridDb { batch, .. }) => *batch = Some(batch_of(given)?),
             (_, access) => {
-                let of_cql: &[&str] = if matches!(access, Access::Cql { .. }) { &["consistency", "table"] } else { &[] };
-                let known = ["nodes", "pid", "metrics"].iter().chain(of_cql).copied();
+                let own: &[&str] = match access {
+                    Access::Cql { .. } => &["consistency", "table"],
+                    Access::Aerospike { .. } => &[],
+                    Access::GridDb { .. } => &["batch"],
+                };
+                let known = ["nodes", "pid", "metrics"].iter().chain(own).copied();
                 let nearest = base::nearest(key, known).map(|known| format!(" (did you mean `{known}`?)")).unwrap_or_default();
                 return Err(format!("unknown key `{key}`{nearest}"));
             }
@@ -214,8 +242,8 @@ impl TargetSpec {
     #[must_use]
     pub fn sized(self, sizes: &[u32]) -> Vec<Self> {
         match self {
-            Self::Private { protocol, nodes: None, .. } => {
-                let sized = |nodes: &u32| Self::Private { name: private_name(protocol, *nodes), protocol, nodes: Some(*nodes) };
+            Self::Private { protocol, nodes: None, batch, .. } => {
+                let sized = |nodes: &u32| Self::Private { name: private_name(protocol, *nodes), protocol, nodes: Some(*nodes), batch };
                 sizes.iter().map(sized).collect()
             }
             other => vec![other],
@@ -247,6 +275,16 @@ impl TargetSpec {
             Self::Private { protocol, .. } => *protocol,
             Self::Peer { .. } | Self::Server { access: Access::Cql { .. }, .. } => Protocol::Cql,
             Self::Server { access: Access::Aerospike { .. }, .. } => Protocol::Aerospike,
+            Self::Server { access: Access::GridDb { .. }, .. } => Protocol::GridDb,
+        }
+    }
+
+    /// Rows of a request that the target itself asks for.
+    #[must_use]
+    pub fn batch(&self) -> Option<u32> {
+        match self {
+            Self::Private { batch, .. } | Self::Server { access: Access::GridDb { batch, .. }, .. } => *batch,
+            Self::Peer { .. } | Self::Server { .. } => None,
         }
     }
 }
@@ -260,26 +298,47 @@ fn metrics_urls(given: &str) -> Result<Vec<MetricsUrl>, String> {
     }
 }
 
+fn batch_of(given: &str) -> Result<u32, String> {
+    let number = given.parse().ok().filter(|number| (1..=BATCH_MAX).contains(number));
+    number.ok_or(format!("batch is a number of rows from 1 to {BATCH_MAX}, not `{given}`"))
+}
+
 /// Sizes of one system differ in the number at the end, by which charts know them.
 fn private_name(protocol: Protocol, nodes: u32) -> String {
     let name = match protocol {
         Protocol::Cql => PRIVATE,
         Protocol::Aerospike => PRIVATE_AEROSPIKE,
+        Protocol::GridDb => PRIVATE_GRIDDB,
     };
     if nodes == 1 { name.to_owned() } else { format!("{name}-{nodes}") }
+}
+
+/// User and password, if there are any, and what comes after them.
+type Place<'a> = (Option<(String, String)>, &'a str);
+
+/// Of `[USER:PASSWORD@]REST`.
+fn with_credentials(place: &str) -> Result<Place<'_>, &'static str> {
+    let Some((user, rest)) = place.rsplit_once('@') else { return Ok((None, place)) };
+    let (user, password) = user.split_once(':').ok_or("before the @ stand USER:PASSWORD")?;
+    Ok((Some((user.to_owned(), password.to_owned())), rest))
 }
 
 impl Access {
     /// Of `[USER:PASSWORD@]ADDRESS`, with the address.
     fn cql(place: &str) -> Result<(Self, &str), &'static str> {
-        let (credentials, address) = match place.rsplit_once('@') {
-            Some((user, address)) => {
-                let (user, password) = user.split_once(':').ok_or("before the @ stand USER:PASSWORD")?;
-                (Some((user.to_owned(), password.to_owned())), address)
-            }
-            None => (None, place),
-        };
+        let (credentials, address) = with_credentials(place)?;
         Ok((Self::Cql { credentials, consistency: None, table: None }, address))
+    }
+
+    /// Of `[USER:PASSWORD@]ADDRESS[/CLUSTER]`, with the address.
+    fn griddb(place: &str) -> Result<(Self, &str), &'static str> {
+        let (credentials, rest) = with_credentials(place)?;
+        let (address, cluster) = rest.split_once('/').unwrap_or((rest, ""));
+        let plain = |letter: char| letter.is_ascii_alphanumeric() || "_-.".contains(letter);
+        if !cluster.chars().all(plain) {
+            return Err("a cluster's name has letters, digits, `_`, `-` and `.`");
+        }
+        Ok((Self::GridDb { credentials, cluster: cluster.to_owned(), batch: None }, address))
     }
 
     /// Of `ADDRESS[/NAMESPACE]`, with the address.
@@ -297,94 +356,4 @@ impl Access {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_and_addresses_are_told_apart() {
-        for (given, name, protocol, nodes) in [
-            ("tarndb", "tarndb", Protocol::Cql, None),
-            ("tarndb?protocol=cql", "tarndb", Protocol::Cql, None),
-            ("tarndb?protocol=aerospike", "tarndb-aerospike", Protocol::Aerospike, None),
-            ("tarndb?nodes=1", "tarndb", Protocol::Cql, Some(1)),
-            ("tarndb?nodes=5&protocol=cql", "tarndb-5", Protocol::Cql, Some(5)),
-        ] {
-            assert_eq!(TargetSpec::parse(given).unwrap(), TargetSpec::Private { name: name.to_owned(), protocol, nodes });
-        }
-        assert_eq!(TargetSpec::parse("cassandra").unwrap(), TargetSpec::Peer { name: "cassandra".to_owned(), options: vec![] });
-        let options = vec![("readahead".to_owned(), "4".to_owned()), ("durability".to_owned(), "group".to_owned())];
-        assert_eq!(
-            TargetSpec::parse("cassandra?readahead=4&durability=group").unwrap(),
-            TargetSpec::Peer { name: "cassandra".to_owned(), options }
-        );
-        let spec = TargetSpec::parse("three=cql://me:se:cr@10.0.0.1:9042,10.0.0.2:9042?nodes=3&consistency=quorum&table=a=1").unwrap();
-        let TargetSpec::Server { name, address, nodes, access, .. } = spec else { panic!("a server") };
-        let Access::Cql { credentials, consistency, table } = access else { panic!("CQL") };
-        assert_eq!((name.as_str(), address.as_str(), nodes), ("three", "10.0.0.1:9042,10.0.0.2:9042", 3));
-        assert_eq!(credentials, Some(("me".to_owned(), "se:cr".to_owned())));
-        assert_eq!((consistency.as_deref(), table.as_deref()), (Some("QUORUM"), Some("a=1")));
-        assert_eq!(TargetSpec::parse("cql://[::1]:9042").unwrap().name(), "[::1]:9042");
-        for (given, wanted) in [("aerospike://10.0.0.1:3000,10.0.0.2:3000/bar?nodes=2&pid=7", "bar"), ("as=aerospike://h:3000", "test")] {
-            let spec = TargetSpec::parse(given).unwrap();
-            assert_eq!(spec.protocol(), Protocol::Aerospike);
-            let TargetSpec::Server { access: Access::Aerospike { namespace }, .. } = spec else { panic!("Aerospike") };
-            assert_eq!(namespace, wanted);
-        }
-    }
-
-    #[test]
-    fn metrics_of_several_nodes_are_separated_by_commas() {
-        let given = "cql://10.0.0.1:9042,10.0.0.2:9042?metrics=http://10.0.0.1:8080/metrics,http://10.0.0.2:8080/m?a=b&nodes=3";
-        let TargetSpec::Server { address, nodes, metrics, .. } = TargetSpec::parse(given).unwrap() else { panic!("a server") };
-        assert_eq!((address.as_str(), nodes), ("10.0.0.1:9042,10.0.0.2:9042", 3));
-        let shown: Vec<String> = metrics.iter().map(MetricsUrl::to_string).collect();
-        assert_eq!(shown, ["http://10.0.0.1:8080/metrics", "http://10.0.0.2:8080/m?a=b"]);
-    }
-
-    #[test]
-    fn a_study_says_how_many_nodes_unless_the_target_does() {
-        let names = |given: &str| -> Vec<(String, u32)> {
-            let sized = TargetSpec::parse(given).unwrap().sized(&[3, 5]);
-            sized.iter().map(|spec| (spec.name().to_owned(), spec.nodes())).collect()
-        };
-        assert_eq!(names("tarndb"), [("tarndb-3".to_owned(), 3), ("tarndb-5".to_owned(), 5)]);
-        assert_eq!(names("tarndb?nodes=2"), [("tarndb-2".to_owned(), 2)]);
-        assert_eq!(names("tarndb?protocol=aerospike")[1], ("tarndb-aerospike-5".to_owned(), 5));
-        assert_eq!(names("tarndb?protocol=aerospike&nodes=3"), [("tarndb-aerospike-3".to_owned(), 3)]);
-        assert_eq!(names("x=cql://h:1?nodes=4"), [("x".to_owned(), 4)]);
-    }
-
-    #[test]
-    fn nonsense_is_refused_without_showing_a_password() {
-        for (given, says) in [
-            ("", "no protocol"),
-            ("tarndb?memory=1", "the options"),
-            ("tarndb?nodes=0", "from 1"),
-            ("tarndb?nodes=65", "to 64"),
-            ("tarndb?protocol=redis", "not one of: cql, aerospike"),
-            ("cassandra?x", "key=value"),
-            ("10.0.0.1:9042", "no protocol"),
-            ("http://a:1", "not one of"),
-            ("cql://host", "HOST:PORT"),
-            ("cql://host:0", "HOST:PORT"),
-            ("cql://host:99999", "HOST:PORT"),
-            ("cql://me@host:1", "USER:PASSWORD"),
-            ("cql://me:secret@host:1?node=3", "did you mean `nodes`"),
-            ("cql://me:secret@host:1?pid=x", "pid"),
-            ("cql://me:secret@host:1?metrics=htp://h:1/m", "`htp://h:1/m` is no address of metrics"),
-            ("cql://host:1?metrics=http://h:1/m,", "`` is no address of metrics"),
-            ("cql://host:1?metrics=http://h:1,http://i:1,http://h:1/metrics", "http://h:1/metrics twice"),
-            ("aerospike://host:1?metrics=http://me:secret@h:1/m", "password"),
-            ("aerospike://me:secret@host:1", "users"),
-            ("aerospike://host:1/", "namespace"),
-            ("aerospike://host:1/a/b", "namespace"),
-            ("aerospike://host/test", "HOST:PORT"),
-            ("aerospike://host:1/test?consistency=one", "unknown key"),
-            ("aerospike://host:1/test?node=3", "did you mean `nodes`"),
-        ] {
-            let error = TargetSpec::parse(given).unwrap_err().to_string();
-            assert!(error.contains(says) && !error.contains("secret"), "{error}");
-        }
-    }
-}
+mod tests;

@@ -1,4 +1,4 @@
-//! Rows that clients send.
+//! Rows that clients send, and those that they get.
 
 use super::cell::put_cell;
 use super::{Layout, array};
@@ -16,6 +16,8 @@ pub struct RowReader<'c, 'a> {
     fixed: Reader<'a>,
     variable: &'a [u8],
     left: usize,
+    /// Of each row's number, which some replies have.
+    number_bytes: usize,
 }
 
 /// A row that a client has sent: what each column holds, as on the wire; none where it is null.
@@ -29,11 +31,23 @@ impl<'c, 'a> RowReader<'c, 'a> {
     /// # Errors
     /// There cannot be so many.
     pub fn new(columns: &'c [ColumnDefinition], count: i64, reader: &mut Reader<'a>) -> Result<Self, GridError> {
+        Self::with_numbers(columns, count, 0, reader)
+    }
+
+    /// The same of rows of a collection in a reply, which are numbered.
+    ///
+    /// # Errors
+    /// There cannot be so many.
+    pub fn of_reply(columns: &'c [ColumnDefinition], count: i64, reader: &mut Reader<'a>) -> Result<Self, GridError> {
+        Self::with_numbers(columns, count, size_of::<i64>(), reader)
+    }
+
+    fn with_numbers(columns: &'c [ColumnDefinition], count: i64, number_bytes: usize, reader: &mut Reader<'a>) -> Result<Self, GridError> {
         let layout = Layout::of(columns);
         let left = usize::try_from(count).map_err(|_| GridError::malformed("a negative number of rows"))?;
-        let bytes = left.checked_mul(layout.fixed_bytes).ok_or(GridError::malformed("more rows than there are"))?;
+        let bytes = left.checked_mul(number_bytes + layout.fixed_bytes).ok_or(GridError::malformed("more rows than there are"))?;
         let fixed = Reader::new(reader.take(bytes)?);
-        Ok(Self { columns, layout, fixed, variable: reader.rest(), left })
+        Ok(Self { columns, layout, fixed, variable: reader.rest(), left, number_bytes })
     }
 
     /// All rows that are left.
@@ -53,8 +67,24 @@ impl<'c, 'a> RowReader<'c, 'a> {
     /// # Errors
     /// It is not whole, or no row of these columns.
     pub fn next_row(&mut self) -> Result<Option<SentRow<'a>>, GridError> {
-        let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
+        if self.left == 0 {
+            return Ok(None);
+        }
+        let mut values = Vec::with_capacity(self.columns.len());
+        self.next_into(&mut values)?;
+        Ok(Some(SentRow { values }))
+    }
+
+    /// What each column of the next row holds, in memory that is there already; false after the last row.
+    ///
+    /// # Errors
+    /// As [`RowReader::next_row`].
+    #[inline]
+    pub fn next_into(&mut self, values: &mut Vec<Option<&'a [u8]>>) -> Result<bool, GridError> {
+        values.clear();
+        let Some(left) = self.left.checked_sub(1) else { return Ok(false) };
         self.left = left;
+        self.fixed.take(self.number_bytes)?;
         let mut variable = Reader::new(&[]);
         if self.layout.variable_columns > 0 {
             let offset = usize::try_from(self.fixed.i64()?).map_err(|_| GridError::malformed("a negative offset"))?;
@@ -65,7 +95,6 @@ impl<'c, 'a> RowReader<'c, 'a> {
             }
         }
         let nulls = self.fixed.take(self.layout.null_bytes)?;
-        let mut values = Vec::with_capacity(self.columns.len());
         for (position, column) in self.columns.iter().enumerate() {
             let value = match column.fixed_bytes() {
                 Some(bytes) => self.fixed.take(bytes)?,
@@ -77,7 +106,7 @@ impl<'c, 'a> RowReader<'c, 'a> {
             }
             values.push((!is_null).then_some(value));
         }
-        Ok(Some(SentRow { values }))
+        Ok(true)
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! CONNECT has told it to send the digest of its password as it is: mode 0 of GridDB's authentication modes. What comes of that the server may say later.
 
+use crate::client::AUTHENTICATION_MODE;
 use crate::wire::{Options, Reader, ReplyHeader, Status, put_i32, put_i64};
 use crate::{ErrorCode, GridError, PUBLIC_DATABASE};
 
@@ -12,9 +13,6 @@ const TRANSACTION_TIMEOUT_S: u32 = 300;
 
 /// The longest names of users and databases: those of clients that wait are kept.
 const NAME_BYTES_MAX: usize = 1_024;
-
-/// How clients send what they have of a password: its SHA-256. Others are challenges, which take more than is stored of a password.
-pub(super) const AUTHENTICATION_MODE: u8 = 0;
 
 /// What a client has said as it logged in.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -328,3 +328,27 @@ fn what_is_no_error_has_none() {
         assert_eq!(error_of(&error[..length], false), None, "{length}");
     }
 }
+
+#[test]
+fn a_client_of_this_project_is_let_in_and_told_the_version() {
+    let mut session = session();
+    let mut server = Fake::default();
+    let mut ask = |number, write: &dyn Fn(&mut Vec<u8>)| {
+        let (mut arguments, mut out) = (Vec::new(), Vec::new());
+        write(&mut arguments);
+        assert_eq!(session.receive(&frame(number, &arguments), &mut out, 1 << 16, &mut server), Verdict::Continue);
+        results(&out).map(<[u8]>::to_vec)
+    };
+    assert_eq!(ask(statement::TARNDB_VERSION, &|_| {}), Err(ErrorCode::TXN_AUTH_REQUIRED.0), "who has not logged in is told nothing");
+    let connected = ask(statement::CONNECT, &crate::client::connect).unwrap();
+    assert_eq!(crate::client::read_connected(&mut Reader::new(&connected)), Ok(AUTHENTICATION_MODE));
+    let login = |cluster_name| crate::client::LoginArguments { user: "ann", digest: "digest", cluster_name, database: Some("public") };
+    assert_eq!(ask(statement::LOGIN, &|out| crate::client::log_in(&login("other"), out)), Err(ErrorCode::TXN_CLUSTER_NAME_INVALID.0));
+    assert!(ask(statement::LOGIN, &|out| crate::client::log_in(&login("TarnDB"), out)).is_ok());
+    let master = ask(statement::GET_PARTITION_ADDRESS, &crate::client::find_master).unwrap();
+    let partitions = crate::client::read_master(&mut Reader::new(&master)).unwrap();
+    assert_eq!((partitions.count, partitions.is_by_crc), (PARTITION_COUNT, true));
+    let version = ask(statement::TARNDB_VERSION, &|_| {}).unwrap();
+    assert_eq!(Reader::new(&version).string(), Ok(env!("CARGO_PKG_VERSION")));
+    assert_eq!(server.asked, [("ann".to_owned(), "digest".to_owned())]);
+}

@@ -23,6 +23,6 @@ mod writer;
 pub use frame::{FrameError, FrameHeader, MAGIC};
 pub use options::{COLUMNS_GROUP, COLUMNS_OPTION, Options};
 pub use reader::Reader;
-pub use reply::{ReplyHeader, Status, error_of};
+pub use reply::{ReplyBody, ReplyHeader, Status, error_of};
 pub use request::Statement;
 pub use writer::{put_i16, put_i32, put_i64, put_string, put_var_bytes, put_var_size};

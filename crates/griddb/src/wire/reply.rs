@@ -1,4 +1,4 @@
-//! Replies: the head that every one has, and errors.
+//! Replies: the head that every one has, and errors; as they are written and as clients read them.
 
 use super::Reader;
 use super::frame::FrameHeader;
@@ -16,6 +16,17 @@ pub enum Status {
     StatementError = 1,
     /// The node cannot do it now: the client connects again and asks again.
     NodeError = 2,
+}
+
+impl Status {
+    /// The status of a number. What clients are told of a node that is the wrong one (3) is for them as any fault of a node.
+    fn of_wire(number: u8) -> Self {
+        match number {
+            0 => Self::Success,
+            1 => Self::StatementError,
+            _ => Self::NodeError,
+        }
+    }
 }
 
 /// What of a statement its reply repeats.
@@ -89,18 +100,38 @@ impl ReplyHeader {
     }
 }
 
+/// A reply as a client reads it.
+pub struct ReplyBody<'a> {
+    /// The client's number of the statement.
+    pub id: i64,
+    /// The results, or why there are none.
+    pub outcome: Result<Reader<'a>, (Status, GridError)>,
+}
+
+impl<'a> ReplyBody<'a> {
+    /// Reads the body of a frame.
+    ///
+    /// # Errors
+    /// It ends too early.
+    pub fn read(body: &'a [u8]) -> Result<Self, GridError> {
+        let mut reader = Reader::new(body);
+        let id = if reader.i32()? == statement::CONNECT { i64::from(reader.i32()?) } else { reader.i64()? };
+        let status = Status::of_wire(reader.u8()?);
+        if status == Status::Success {
+            return Ok(Self { id, outcome: Ok(reader) });
+        }
+        let _count = reader.i32()?;
+        let error = GridError::new(ErrorCode(reader.i32()?), reader.string()?.to_owned());
+        Ok(Self { id, outcome: Err((status, error)) })
+    }
+}
+
 /// Why a statement failed, if this is the whole reply to one that did, as [`ReplyHeader::write_error`] writes it.
 #[must_use]
 pub fn error_of(reply: &[u8], is_ipv6: bool) -> Option<GridError> {
     let header = FrameHeader::read(reply, is_ipv6, reply.len()).ok().flatten()?;
-    let mut reader = Reader::new(reply.get(header.bytes..header.bytes + header.body_bytes)?);
-    let id_bytes = if reader.i32().ok()? == statement::CONNECT { 4 } else { 8 };
-    reader.take(id_bytes).ok()?;
-    if reader.u8().ok()? == Status::Success as u8 {
-        return None;
-    }
-    let _count = reader.i32().ok()?;
-    Some(GridError::new(ErrorCode(reader.i32().ok()?), reader.string().ok()?.to_owned()))
+    let body = ReplyBody::read(reply.get(header.bytes..header.bytes + header.body_bytes)?).ok()?;
+    body.outcome.err().map(|(_, error)| error)
 }
 
 impl Reply {

@@ -47,5 +47,7 @@ pub const DROP_PRIVILEGE: i32 = 161;
 pub const CREATE_INDEX: i32 = 162;
 pub const DROP_INDEX: i32 = 163;
 
+/// This server's own, which others do not know: its program's version. Not among [`ALL`].
+pub const TARNDB_VERSION: i32 = 29_000;
 /// The first number, and the one after the last.
 pub const ALL: std::ops::Range<i32> = 100..164;

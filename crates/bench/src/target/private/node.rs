@@ -106,9 +106,13 @@ impl Node {
         let (cql, aerospike) = match orders.protocol {
             Protocol::Cql => (port.as_str(), "0"),
             Protocol::Aerospike => ("0", port.as_str()),
+            Protocol::GridDb => ("0", "0"),
         };
         command.args(["start", "--listen", &self.place.ip.to_string(), "--cql-port", cql, "--cql-shard-aware-port", "0"]);
         command.args(["--aerospike-port", aerospike, "--http-port", "0", "--log", "warn", "--data-dir"]).arg(&data);
+        if orders.protocol == Protocol::GridDb {
+            command.args(["--griddb-port", &port]);
+        }
         if let Some(port) = self.place.node_port {
             command.args(["--node-port", &port.to_string()]);
         }
