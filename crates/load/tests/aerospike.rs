@@ -1,14 +1,17 @@
 //! Loads in Aerospike's protocol against a server in memory that misbehaves at chosen requests.
 #![allow(clippy::unwrap_used, missing_docs)]
 
+mod plans;
+
 use ::aerospike::ResultCode;
 use ::aerospike::value::ParticleType;
 use ::aerospike::wire::{HEADER_BYTES, Header, Kind, Message, MessageWriter, Proto, info1, info2, info3, write_result};
 use load::aerospike::AerospikeSettings;
 use load::tables::Tables;
 use load::target::{Target, TargetError};
-use load::workload::{Clients, End, KeyChoice, Keys, Mix, OperationKind, Pace, Rows, Values};
-use load::{Control, Dataset, Ended, Limits, LoadError, Outcome, Plan, Share, TargetSettings, run};
+use load::workload::{Clients, End, Mix, OperationKind, Rows};
+use load::{Control, Dataset, Ended, LoadError, Outcome, Plan, Share, TargetSettings, run};
+use plans::{FIELDS, mix, rows};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -215,28 +218,8 @@ fn one(state: &State, message: &Message<'_>, act: Act, out: &mut Vec<u8>) {
     write_result(out, code, 0);
 }
 
-const FIELDS: u32 = 3;
-
-fn rows(count: u64) -> Rows {
-    Rows {
-        count,
-        fields: FIELDS,
-        field_bytes: 40,
-        field_bytes_min: None,
-        values: Values::Random,
-        keys: Keys::YcsbHashed,
-        tables: Tables::ONE,
-    }
-}
-
-fn mix(operations: &[(OperationKind, f64)], verify: bool) -> Mix {
-    Mix { operations: operations.iter().copied().collect(), keys: KeyChoice::Uniform, scan_rows_max: 10, update_all_fields: false, verify }
-}
-
 fn plan(mix: Mix, operations: u64) -> Plan {
-    let clients = Clients { threads: 2, connections: 8, in_flight: 1 };
-    let end = End { operations: Some(operations), seconds: None };
-    Plan { mix, clients, pace: Pace::Closed, end, seed: 5, limits: Limits::default() }
+    plans::plan(Clients { threads: 2, connections: 8, in_flight: 1 }, mix, operations)
 }
 
 fn inserts() -> Plan {

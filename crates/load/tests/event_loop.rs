@@ -2,13 +2,15 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod fake;
+mod plans;
 
 use fake::{Act, Fake, Script, Shared};
 use load::cql::CqlSettings;
 use load::tables::Tables;
 use load::target::{Target, TargetError};
-use load::workload::{Clients, End, KeyChoice, Keys, Mix, OperationKind, Pace, Rows, Values};
+use load::workload::{Clients, End, KeyChoice, Mix, OperationKind, Pace, Rows};
 use load::{Control, Dataset, Ended, Histogram, Limits, LoadError, Observer, Outcome, Plan, Routing, Second, Share, Verified, run};
+use plans::{ALL, mix, rows};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -16,23 +18,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-fn rows(count: u64) -> Rows {
-    Rows { count, fields: 3, field_bytes: 40, field_bytes_min: None, values: Values::Random, keys: Keys::YcsbHashed, tables: Tables::ONE }
-}
-
-fn mix(operations: &[(OperationKind, f64)], verify: bool) -> Mix {
-    Mix { operations: operations.iter().copied().collect(), keys: KeyChoice::Uniform, scan_rows_max: 10, update_all_fields: false, verify }
-}
-
 fn plan(mix: Mix, operations: u64) -> Plan {
-    Plan {
-        mix,
-        clients: Clients { threads: 1, connections: 2, in_flight: 4 },
-        pace: Pace::Closed,
-        end: End { operations: Some(operations), seconds: None },
-        seed: 5,
-        limits: Limits::default(),
-    }
+    plans::plan(Clients { threads: 1, connections: 2, in_flight: 4 }, mix, operations)
 }
 
 fn settings(address: SocketAddr) -> CqlSettings {
@@ -66,14 +53,6 @@ fn serve() -> Script {
 fn once(number: u64, act: Act) -> Script {
     Box::new(move |request| if request == number { act } else { Act::Serve })
 }
-
-const ALL: [(OperationKind, f64); 5] = [
-    (OperationKind::Read, 4.0),
-    (OperationKind::Update, 4.0),
-    (OperationKind::Insert, 1.0),
-    (OperationKind::Scan, 1.0),
-    (OperationKind::ReadModifyWrite, 2.0),
-];
 
 #[test]
 fn a_load_in_batches_loses_nothing() {

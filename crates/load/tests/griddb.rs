@@ -2,42 +2,25 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod fake_griddb;
+mod plans;
 
 use fake_griddb::{Act, Fake, Script};
 use griddb::wire::statement;
 use load::griddb::GridDbSettings;
 use load::tables::Tables;
 use load::target::Target;
-use load::workload::{Clients, End, KeyChoice, Keys, Mix, OperationKind, Pace, Rows, Values};
-use load::{Control, Dataset, Ended, Limits, Outcome, Plan, Share, TargetSettings, run};
+use load::workload::{Clients, End, Keys, Mix, OperationKind, Pace, Rows, Values};
+use load::{Control, Dataset, Ended, Outcome, Plan, Share, TargetSettings, run};
+use plans::{ALL, mix, rows};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
-const FIELDS: u32 = 3;
 const SINGLE: u32 = 1;
 const BATCH: u32 = 50;
 
-fn rows(count: u64) -> Rows {
-    Rows {
-        count,
-        fields: FIELDS,
-        field_bytes: 40,
-        field_bytes_min: None,
-        values: Values::Random,
-        keys: Keys::YcsbHashed,
-        tables: Tables::ONE,
-    }
-}
-
-fn mix(operations: &[(OperationKind, f64)], verify: bool) -> Mix {
-    Mix { operations: operations.iter().copied().collect(), keys: KeyChoice::Uniform, scan_rows_max: 10, update_all_fields: false, verify }
-}
-
 fn plan(mix: Mix, operations: u64) -> Plan {
-    let clients = Clients { threads: 2, connections: 8, in_flight: 1 };
-    let end = End { operations: Some(operations), seconds: None };
-    Plan { mix, clients, pace: Pace::Closed, end, seed: 5, limits: Limits::default() }
+    plans::plan(Clients { threads: 2, connections: 8, in_flight: 1 }, mix, operations)
 }
 
 fn inserts() -> Plan {
@@ -65,14 +48,6 @@ fn serves() -> Script {
 fn once(number: u64, act: Act) -> Script {
     Box::new(move |request| if request == number { act } else { Act::Serve })
 }
-
-const ALL: [(OperationKind, f64); 5] = [
-    (OperationKind::Read, 4.0),
-    (OperationKind::Update, 4.0),
-    (OperationKind::Insert, 1.0),
-    (OperationKind::ReadModifyWrite, 2.0),
-    (OperationKind::Scan, 1.0),
-];
 
 #[test]
 fn every_operation_is_done_once_and_what_is_read_is_what_was_written() {

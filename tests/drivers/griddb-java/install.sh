@@ -2,15 +2,5 @@
 # Fetches GridDB's Java client and JUnit with Maven and compiles the suite.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-. "$here/../../../scripts/steps.sh"
-command -v javac > /dev/null || skip "a JDK is missing (Debian: openjdk-17-jdk-headless)"
-command -v mvn > /dev/null || skip "Maven is missing (Debian: maven)"
-if ! step_is_done griddb-java-jars "$here/pom.xml"; then
-  say "fetching GridDB's Java client with Maven"
-  fetch_jars "$here" "$cache/griddb-java/lib"
-  step_done griddb-java-jars "$here/pom.xml"
-fi
-step_is_done griddb-java-classes "$here/pom.xml" "$here"/tarndb/*.java && exit 0
-rm -rf "$cache/griddb-java/classes"
-javac --release 17 -encoding UTF-8 -Xlint:all,-processing,-serial,-try -Werror -cp "$cache/griddb-java/lib/*" -d "$cache/griddb-java/classes" "$here"/tarndb/*.java
-step_done griddb-java-classes "$here/pom.xml" "$here"/tarndb/*.java
+. "$here/../junit.sh"
+install_junit_suite griddb-java "GridDB's Java client"

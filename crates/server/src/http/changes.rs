@@ -3,7 +3,7 @@
 //! The log is read over the node's own CQL port as the role that has logged in, by the thread of this connection. A line is made when there is room for it: a
 //! client that reads slowly holds up its own thread and nothing else, which has one page of the log in memory.
 
-use super::lasting::{Body, LINES, Node, code_of};
+use super::lasting::{self, Body, LINES, Node};
 use super::own_port;
 use super::reply::{BAD_REQUEST, NOT_ALLOWED, Reply, UNAVAILABLE};
 use super::request::{Request, percent_decoded};
@@ -55,17 +55,8 @@ pub(super) fn answer(
         return Ok(Some(Reply::text(UNAVAILABLE, text)));
     };
     let mut body = Body::new(stream, LINES, request);
-    match feed(node, client, login, &asked, &mut body) {
-        Ok(()) => body.end().map(|()| None),
-        Err(End::Io(error)) => Err(error),
-        Err(End::Feed(error)) if !body.has_begun() => Ok(Some(Reply::text(error.status(), error.to_string()))),
-        Err(End::Feed(error)) => {
-            let code = code_of(error.status());
-            body.push(&format!("{}\n", serde_json::json!({"error": error.to_string(), "code": code})))?;
-            body.end().map(|()| None)
-        }
-        Err(End::Refused(reply)) => Ok(Some(reply)),
-    }
+    let ended = feed(node, client, login, &asked, &mut body);
+    body.finish(ended, FeedError::status, |error, code| format!("{}\n", serde_json::json!({"error": error, "code": code})))
 }
 
 fn check(login: Option<&Login>, request: &Request) -> Result<Asked, Reply> {
@@ -101,25 +92,11 @@ fn check(login: Option<&Login>, request: &Request) -> Result<Asked, Reply> {
     })
 }
 
-/// Why a feed ends before its time.
-enum End {
-    /// The client is gone, or too slow.
-    Io(std::io::Error),
-    /// The log.
-    Feed(FeedError),
-    /// It does not begin.
-    Refused(Reply),
-}
-
-impl From<std::io::Error> for End {
-    fn from(error: std::io::Error) -> Self {
-        Self::Io(error)
-    }
-}
+type End = lasting::End<FeedError>;
 
 impl From<FeedError> for End {
     fn from(error: FeedError) -> Self {
-        Self::Feed(error)
+        Self::Failed(error)
     }
 }
 

@@ -1,8 +1,10 @@
 //! Answers that last: feeds of changes, and rows of SQL. They have a thread for as long as they are read, so there are few at a time.
 
+use super::reply::Reply;
 use super::request::Request;
 use crate::console::{self, Console};
 use ::node::Board;
+use std::fmt::Display;
 use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -48,8 +50,24 @@ impl Drop for Place<'_> {
     }
 }
 
+/// Why such an answer ends before its time.
+pub(super) enum End<E> {
+    /// The client is gone, or too slow.
+    Io(std::io::Error),
+    /// What it tells of.
+    Failed(E),
+    /// It does not begin.
+    Refused(Reply),
+}
+
+impl<E> From<std::io::Error> for End<E> {
+    fn from(error: std::io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
 /// The number of a status.
-pub(super) fn code_of(status: &str) -> Option<u16> {
+fn code_of(status: &str) -> Option<u16> {
     status.split(' ').next()?.parse().ok()
 }
 
@@ -99,6 +117,25 @@ impl<'a, W: Write> Body<'a, W> {
             self.waiting.clear();
         }
         self.stream.flush()
+    }
+
+    /// Ends it as what has filled it has ended: a failure has a reply of its own, or, once the head is out, a line of these words and this number.
+    pub(super) fn finish<E: Display>(
+        &mut self,
+        ended: Result<(), End<E>>,
+        status: impl Fn(&E) -> &'static str,
+        line: impl Fn(&str, Option<u16>) -> String,
+    ) -> std::io::Result<Option<Reply>> {
+        match ended {
+            Ok(()) => self.end().map(|()| None),
+            Err(End::Io(error)) => Err(error),
+            Err(End::Refused(reply)) => Ok(Some(reply)),
+            Err(End::Failed(error)) if !self.has_begun => Ok(Some(Reply::text(status(&error), error.to_string()))),
+            Err(End::Failed(error)) => {
+                self.push(&line(&error.to_string(), code_of(status(&error))))?;
+                self.end().map(|()| None)
+            }
+        }
     }
 
     /// Says that it is whole.

@@ -6,7 +6,7 @@
 mod asked;
 mod rows;
 
-use super::lasting::{Body, LINES, Node, code_of};
+use super::lasting::{self, Body, LINES, Node};
 use super::own_port;
 use super::reply::{FORBIDDEN, NOT_ALLOWED, Reply, TOO_LONG, UNAVAILABLE};
 use super::request::Request;
@@ -27,25 +27,11 @@ pub(super) fn is_sql(request: &Request) -> bool {
     request.target().0 == PATH
 }
 
-/// Why an answer ends before its time.
-enum End {
-    /// The client is gone, or too slow.
-    Io(std::io::Error),
-    /// The statement.
-    Sql(SqlError),
-    /// It does not begin.
-    Refused(Reply),
-}
-
-impl From<std::io::Error> for End {
-    fn from(error: std::io::Error) -> Self {
-        Self::Io(error)
-    }
-}
+type End = lasting::End<SqlError>;
 
 impl From<SqlError> for End {
     fn from(error: SqlError) -> Self {
-        Self::Sql(error)
+        Self::Failed(error)
     }
 }
 
@@ -67,16 +53,8 @@ pub(super) fn answer(
     };
     let kind = if asked.format == Format::Lines { LINES } else { "application/json" };
     let mut body = Body::new(stream, kind, request);
-    match run(node, client, login, &asked, &mut body) {
-        Ok(()) => body.end().map(|()| None),
-        Err(End::Io(error)) => Err(error),
-        Err(End::Refused(reply)) => Ok(Some(reply)),
-        Err(End::Sql(error)) if !body.has_begun() => Ok(Some(Reply::text(error.status(), error.to_string()))),
-        Err(End::Sql(error)) => {
-            body.push(&rows::failure(asked.format, &error.to_string(), code_of(error.status())))?;
-            body.end().map(|()| None)
-        }
-    }
+    let ended = run(node, client, login, &asked, &mut body);
+    body.finish(ended, SqlError::status, |error, code| rows::failure(asked.format, error, code))
 }
 
 fn check(login: Option<&Login>, request: &Request) -> Result<Asked, Reply> {
@@ -106,10 +84,10 @@ fn run(node: &Node<'_>, client: &TcpStream, login: Option<&Login>, asked: &Asked
     let watch = Watch { client: Some(client), deadline: began + asked.time, interrupter: query.interrupter() };
     let watched = watch.while_it(|| send(&mut query, asked, began, body));
     match watched.map_err(|error| End::Refused(Reply::text(UNAVAILABLE, format!("there is no thread for the statement: {error}"))))? {
-        (Err(End::Sql(SqlError::Query(QueryError::Interrupted))), Some(Stopped::Late)) => {
+        (Err(End::Failed(SqlError::Query(QueryError::Interrupted))), Some(Stopped::Late)) => {
             Err(SqlError::TooLong { time: asked.time }.into())
         }
-        (Err(End::Sql(SqlError::Query(QueryError::Interrupted))), Some(Stopped::Gone)) => {
+        (Err(End::Failed(SqlError::Query(QueryError::Interrupted))), Some(Stopped::Gone)) => {
             Err(End::Io(std::io::ErrorKind::ConnectionAborted.into()))
         }
         (told, _) => told,
