@@ -80,7 +80,7 @@ impl OperatorLogins {
                 let _one_at_a_time = lock(&self.comparing);
                 fits_password(password, Proof::Password, verifier) && roles.logs_in(role, hash)
             };
-            if !fits || !roles.admits(role, address) {
+            if !fits {
                 self.note_failure(address, role);
                 return Err(OperatorRefusal::BadCredentials);
             }
@@ -89,6 +89,11 @@ impl OperatorLogins {
                 fitted.clear();
             }
             fitted.insert(role.to_owned(), (hash.to_owned(), digest));
+        }
+        // Whitelists may have changed since the password was compared.
+        if !roles.admits(role, address) {
+            self.note_failure(address, role);
+            return Err(OperatorRefusal::BadCredentials);
         }
         Ok(if roles.is_superuser(role) { OperatorRights::Orders } else { OperatorRights::Reads })
     }

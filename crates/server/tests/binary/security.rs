@@ -179,6 +179,10 @@ fn operators_log_in_as_clients_do() {
     assert_eq!(run("status", &with).0, 0);
     let (code, said) = run("drain", &["1", with[0], with[1]]);
     assert!(code == 1 && said.contains("orders are for superusers"), "{said}");
+    boss.must("ALTER ROLE reader WITH ACCESS FROM CIDRS {'10.0.0.0/8'}");
+    assert_eq!(run("status", &with).0, 2, "it is from elsewhere, whether or not its password is known");
+    boss.must("ALTER ROLE reader WITH ACCESS FROM ALL CIDRS");
+    assert_eq!(run("status", &with).0, 0);
     boss.must("DROP ROLE reader");
     assert_eq!(run("status", &with).0, 2, "whoever is dropped is out at once");
 }
