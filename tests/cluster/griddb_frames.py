@@ -5,7 +5,7 @@ import socket
 import struct
 
 MAGIC = 65_021_048
-CONNECT, LOGIN, PUT_CONTAINER, GET_ROW, PUT_ROW = 100, 102, 107, 120, 124
+CONNECT, LOGIN, PARTITION_ADDRESS, PUT_CONTAINER, GET_ROW, PUT_ROW = 100, 102, 104, 107, 120, 124
 PARTITION = 5
 # Of a frame's header, and of the head of a reply: statement, number, status.
 HEADER_BYTES, REPLY_HEAD_BYTES = 20, 13
@@ -42,14 +42,19 @@ class GridClient:
     def has(self, container: int, key: int) -> bool:
         return self.ask(GET_ROW, head(container) + struct.pack("<q", key))[0] == 1
 
-    def ask(self, statement: int, arguments: bytes) -> bytes:
+    def owner(self, partition: int) -> tuple[str, int]:
+        """Where a partition's statements should go."""
+        reply = self.ask(PARTITION_ADDRESS, bytes(4), partition)
+        return socket.inet_ntoa(reply[5:9]), struct.unpack_from("<i", reply, 9)[0]
+
+    def ask(self, statement: int, arguments: bytes, partition: int = PARTITION) -> bytes:
         """The results of a statement."""
         self.number += 1
-        self._send(statement, struct.pack("<q", self.number), arguments)
+        self._send(statement, struct.pack("<q", self.number), arguments, partition)
         return self._receive(REPLY_HEAD_BYTES)
 
-    def _send(self, statement: int, number: bytes, arguments: bytes):
-        body = struct.pack("<ii", statement, PARTITION) + number + arguments
+    def _send(self, statement: int, number: bytes, arguments: bytes, partition: int = PARTITION):
+        body = struct.pack("<ii", statement, partition) + number + arguments
         self.socket.sendall(struct.pack("<i12xi", MAGIC, len(body)) + body)
 
     def _receive(self, head_bytes: int) -> bytes:

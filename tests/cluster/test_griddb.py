@@ -1,4 +1,4 @@
-"""Applications on GridDB's Java client and on its JDBC driver while a node dies and comes back: `griddb/tarndb/GridFailover.java`, `griddb-sql/tarndb/SqlFailover.java`."""
+"""Where GridDB's clients are sent; applications on its Java client and on its JDBC driver while a node dies and comes back: `griddb/tarndb/GridFailover.java`, `griddb-sql/tarndb/SqlFailover.java`."""
 
 import random
 import time
@@ -7,7 +7,9 @@ import pytest
 
 import server as servers
 from application import Application
+from griddb_frames import GridClient
 from nodes import until
+from test_routing import forwarded
 
 CACHE = servers.ROOT / ".cache"
 # As many as the application has.
@@ -65,6 +67,34 @@ def drain_and_start(victim, go_on):
     victim.terminate()
     go_on()
     victim.start()
+
+
+def owners(cluster) -> dict[int, tuple[str, int]] | None:
+    """Who serves each partition; None while nodes say different things."""
+    told = []
+    for node in cluster.running():
+        client = GridClient(node.address, cluster.griddb_port, "ann", "ann")
+        told.append({partition: client.owner(partition) for partition in range(128)})
+        client.close()
+    return told[0] if all(one == told[0] for one in told) else None
+
+
+def test_clients_are_told_who_serves_a_partition(cluster):
+    """Before there is a container, and after; what they send there is not sent on."""
+    before = owners(cluster) or {}
+    members = {(node.address, cluster.griddb_port) for node in cluster.nodes}
+    assert set(before.values()) == members, before
+    with application(cluster) as running:
+        running.wait_ready()
+        progress(running, 500)
+        assert owners(cluster) == before
+        sent_on = forwarded(cluster)
+        progress(running, 500)
+        assert forwarded(cluster) - sent_on < 20
+        running.end()
+    cluster.nodes[2].kill()
+    left = members - {(cluster.nodes[2].address, cluster.griddb_port)}
+    until("the others serve what it did", lambda: set((owners(cluster) or {}).values()) == left, 60, 0.1)
 
 
 @pytest.mark.parametrize(

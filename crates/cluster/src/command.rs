@@ -243,18 +243,19 @@ impl Command {
         matches!(self, Self::Down { .. } | Self::Up { .. } | Self::EndTransfers { .. })
     }
 
-    pub(crate) fn encode(&self, writer: &mut Writer) {
+    /// For members of a cluster that goes by `version`.
+    pub(crate) fn encode(&self, writer: &mut Writer, version: u16) {
         match self {
             Self::Join { profile, replaces } => {
                 writer.u8(1);
-                profile.encode(writer);
+                profile.encode(writer, version);
                 writer.optional_node(*replaces);
             }
             Self::Started { node, previous, profile } => {
                 writer.u8(2);
                 writer.node(*node);
                 writer.u64(*previous);
-                profile.encode(writer);
+                profile.encode(writer, version);
             }
             Self::Down { node } => {
                 writer.u8(3);

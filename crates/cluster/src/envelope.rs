@@ -89,7 +89,7 @@ impl Proposal {
         writer.node(self.node);
         writer.u64(self.incarnation);
         writer.varint(self.number);
-        self.command.encode(&mut writer);
+        self.command.encode(&mut writer, self.version);
         writer.bytes
     }
 

@@ -22,6 +22,7 @@
 //! | 14 | roles may have what clients of Aerospike and GridDB log in by, and whitelists |
 //! | 15 | columns may have masks, and forwarded CQL requests say whether who has sent them sees masks in place of values; the schema may have CDC logs |
 //! | 16 | roles may have limits |
+//! | 17 | members say where GridDB's clients reach them |
 
 use std::fmt;
 
@@ -34,7 +35,7 @@ pub struct Versions {
 
 impl Versions {
     /// What this program knows.
-    pub const KNOWN: Self = Self::new(4, 16);
+    pub const KNOWN: Self = Self::new(4, 17);
 
     /// From `oldest` to `latest`.
     ///

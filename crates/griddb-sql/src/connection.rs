@@ -169,7 +169,9 @@ impl FrameReader {
             statement::CONNECT => self.reply(statement.reply, |out| connect(statement.reply, &mut arguments, out)),
             statement::DISCONNECT => Ok(false),
             statement::GET_PARTITION_ADDRESS => {
-                self.reply(statement.reply, |out| partition_address(&statement, &mut arguments, self.is_ipv6, self.address, out))
+                // A session is its connection's: it stays where it was made.
+                let owner = |_| self.address;
+                self.reply(statement.reply, |out| partition_address(&statement, &mut arguments, self.is_ipv6, self.address, owner, out))
             }
             SQL_CANCEL => {
                 if let Ok(query) = read_cancel(arguments) {

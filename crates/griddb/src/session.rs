@@ -46,6 +46,9 @@ pub trait Server {
     /// Where clients of this node connect.
     fn address(&self) -> SocketAddr;
 
+    /// Where clients reach who serves a partition of `database`: it is below [`PARTITION_COUNT`]. Who is asked another one's partition sends it on, so any node is right, but this one is fastest.
+    fn owner(&self, database: &str, partition: u32) -> SocketAddr;
+
     /// A statement of a client that has logged in, and the frame's body. Appends the whole reply, unless that comes later.
     fn statement(&mut self, statement: &Statement<'_>, body: &[u8], client: &Client, out: &mut Vec<u8>) -> Progress;
 }
@@ -291,7 +294,8 @@ impl Session {
                 let required = || GridError::new(ErrorCode::TXN_AUTH_REQUIRED, "log in first");
                 let client = self.client.as_ref().ok_or_else(required)?;
                 if number == statement::GET_PARTITION_ADDRESS {
-                    return partition_address(statement, &mut arguments, self.is_ipv6, server.address(), out);
+                    let owner = |partition| server.owner(&client.database, partition);
+                    return partition_address(statement, &mut arguments, self.is_ipv6, server.address(), owner, out);
                 }
                 if number == statement::TARNDB_VERSION {
                     let reply = statement.reply.begin(Status::Success, out);
@@ -341,7 +345,7 @@ fn connect(reply: ReplyHeader, arguments: &mut Reader<'_>, offered: Transports, 
     Ok(())
 }
 
-/// GET_PARTITION_ADDRESS: who is the master, or who owns a partition. This node is both, and sends on what others have to do.
+/// GET_PARTITION_ADDRESS: who is the master, which is the node at `address` itself, or who owns a partition.
 ///
 /// # Errors
 /// There is no such partition.
@@ -350,14 +354,15 @@ pub fn partition_address(
     arguments: &mut Reader<'_>,
     is_ipv6: bool,
     address: SocketAddr,
+    owner: impl FnOnce(u32) -> SocketAddr,
     out: &mut Vec<u8>,
 ) -> Result<(), GridError> {
     Options::read(arguments)?;
     let is_about_master = !arguments.rest().is_empty() && arguments.bool()?;
-    if !u32::try_from(statement.partition).is_ok_and(|partition| partition < PARTITION_COUNT) {
+    let Some(partition) = u32::try_from(statement.partition).ok().filter(|partition| *partition < PARTITION_COUNT) else {
         let message = format!("there is no partition {}", statement.partition);
         return Err(GridError::new(ErrorCode::TXN_PARTITION_ID_INVALID, message));
-    }
+    };
     let reply = statement.reply.begin(Status::Success, out);
     put_i32(out, PARTITION_COUNT as i32);
     if is_about_master {
@@ -365,7 +370,7 @@ pub fn partition_address(
         put_address(address, is_ipv6, out);
     } else {
         out.push(1);
-        put_address(address, is_ipv6, out);
+        put_address(owner(partition), is_ipv6, out);
         out.push(0);
     }
     reply.end(out);

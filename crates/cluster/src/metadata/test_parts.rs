@@ -14,6 +14,7 @@ pub(crate) fn profile(host: u128, incarnation: u64) -> Profile {
         cql_address: format!("10.0.0.{host}:9042"),
         shard_aware_port: 19042,
         aerospike_address: None,
+        griddb_address: None,
         cores: 2,
         rack: "rack1".to_owned(),
         data_center: "datacenter1".to_owned(),

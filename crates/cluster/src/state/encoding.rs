@@ -21,7 +21,7 @@ impl State {
         writer.varint(self.version);
         writer.varint(self.members.len() as u64);
         for member in self.members.values() {
-            member.encode(&mut writer);
+            member.encode(&mut writer, self.protocol_version());
         }
         writer.bytes(&schema_blob::encode(&self.schema));
         writer.varint(self.keyspaces.len() as u64);

@@ -4,6 +4,12 @@ use crate::codec::{CodecError, Reader, Writer};
 use crate::versions::Versions;
 use base::NodeId;
 
+/// The version in which profiles have GridDB's addresses.
+const GRIDDB_ADDRESS_SINCE: u16 = 17;
+/// Of a profile's bytes: which addresses follow.
+const HAS_AEROSPIKE: u8 = 1;
+const HAS_GRIDDB: u8 = 2;
+
 /// What a process says of itself when it starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Profile {
@@ -19,6 +25,8 @@ pub struct Profile {
     pub shard_aware_port: u16,
     /// Where Aerospike's clients reach it, `host:port`.
     pub aerospike_address: Option<String>,
+    /// Where GridDB's clients reach it, `host:port`.
+    pub griddb_address: Option<String>,
     /// How many shards it has.
     pub cores: u16,
     /// What fails together with it.
@@ -106,9 +114,9 @@ impl Member {
         if self.leaving { MemberState::Draining } else { MemberState::Up }
     }
 
-    pub(super) fn encode(&self, writer: &mut Writer) {
+    pub(super) fn encode(&self, writer: &mut Writer, version: u16) {
         writer.node(self.id);
-        self.profile.encode(writer);
+        self.profile.encode(writer, version);
         writer.u64(self.previous_incarnation);
         writer.u8(match self.state {
             MemberState::Up => 0,
@@ -149,14 +157,16 @@ impl Profile {
         self.boot != Self::DAMAGED && (before.is_durable || (self.boot != 0 && self.boot == before.boot))
     }
 
-    pub(crate) fn encode(&self, writer: &mut Writer) {
+    /// For who speaks `version`.
+    pub(crate) fn encode(&self, writer: &mut Writer, version: u16) {
+        let griddb_address = self.griddb_address.as_ref().filter(|_| version >= GRIDDB_ADDRESS_SINCE);
         writer.u128(self.host_id);
         writer.u64(self.incarnation);
         writer.text(&self.node_address);
         writer.text(&self.cql_address);
         writer.varint(u64::from(self.shard_aware_port));
-        writer.u8(u8::from(self.aerospike_address.is_some()));
-        if let Some(address) = &self.aerospike_address {
+        writer.u8(u8::from(self.aerospike_address.is_some()) * HAS_AEROSPIKE + u8::from(griddb_address.is_some()) * HAS_GRIDDB);
+        for address in self.aerospike_address.iter().chain(griddb_address) {
             writer.text(address);
         }
         writer.varint(u64::from(self.cores));
@@ -169,13 +179,22 @@ impl Profile {
     }
 
     pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Self, CodecError> {
+        let (host_id, incarnation) = (reader.u128("host id")?, reader.u64("incarnation")?);
+        let (node_address, cql_address) = (reader.text("node address")?, reader.text("CQL address")?);
+        let shard_aware_port = reader.varint_up_to(u64::from(u16::MAX), "shard-aware port")? as u16;
+        let others = reader.u8("clients' addresses")?;
+        if others & !(HAS_AEROSPIKE | HAS_GRIDDB) != 0 {
+            return Err(CodecError::Unknown { what: "clients' addresses", found: u64::from(others) });
+        }
+        let mut address = |flag: u8, what| (others & flag != 0).then(|| reader.text(what)).transpose();
         Ok(Self {
-            host_id: reader.u128("host id")?,
-            incarnation: reader.u64("incarnation")?,
-            node_address: reader.text("node address")?,
-            cql_address: reader.text("CQL address")?,
-            shard_aware_port: reader.varint_up_to(u64::from(u16::MAX), "shard-aware port")? as u16,
-            aerospike_address: if reader.flag("Aerospike address")? { Some(reader.text("Aerospike address")?) } else { None },
+            host_id,
+            incarnation,
+            node_address,
+            cql_address,
+            shard_aware_port,
+            aerospike_address: address(HAS_AEROSPIKE, "Aerospike address")?,
+            griddb_address: address(HAS_GRIDDB, "GridDB address")?,
             cores: match reader.varint_up_to(u64::from(base::SLOT_COUNT), "cores")? {
                 0 => return Err(CodecError::Inconsistent { what: "cores" }),
                 cores => cores as u16,

@@ -6,7 +6,7 @@ use crate::state::due::Due;
 use crate::state::member::MemberState;
 use crate::state::slots::{Assignment, FACTOR_MAX, SlotMap};
 use crate::state::{KEYSPACES_MAX, State};
-use base::SLOT_COUNT;
+use base::{NodeId, SLOT_COUNT, Slot};
 use model::{Keyspace, Schema, schema_blob};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -168,6 +168,13 @@ impl State {
             parameters.get("replication_factor").map_or(1, number)
         };
         sum.clamp(1, u32::from(FACTOR_MAX)) as u8
+    }
+
+    /// Who would be the primary of a slot of a keyspace that is made now.
+    #[must_use]
+    pub fn primary_of_new(&self, slot: Slot, factor: u8) -> Option<NodeId> {
+        let targets = self.placement.targets(usize::from(slot.0), factor.clamp(1, FACTOR_MAX));
+        targets.iter().copied().find(|node| self.is_up(*node))
     }
 
     /// A map for a keyspace without rows: whoever is up has all there is.

@@ -27,11 +27,11 @@ pub struct JoinReply {
 }
 
 impl Join {
-    /// The body of a `JOIN` frame.
+    /// The body of a `JOIN` frame, for a link that speaks `version`.
     #[must_use]
-    pub fn encode(&self) -> Vec<u8> {
+    pub fn encode(&self, version: u16) -> Vec<u8> {
         let mut writer = Writer::new();
-        self.profile.encode(&mut writer);
+        self.profile.encode(&mut writer, version);
         writer.optional_node(self.replaces);
         writer.bytes
     }

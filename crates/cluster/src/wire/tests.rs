@@ -3,7 +3,7 @@
 use super::*;
 use crate::metadata::test_parts::profile;
 use crate::raft_log::Identity;
-use crate::state::State;
+use crate::state::{Profile, State};
 use crate::{Command, Outcome, Versions};
 use base::{NodeId, Rng};
 use model::Schema;
@@ -80,8 +80,13 @@ fn a_hello_has_these_bytes() {
 
 #[test]
 fn messages_come_out_as_they_went_in() {
-    let join = Join { profile: profile(5, 50), replaces: Some(NodeId(3)) };
-    assert_eq!(Join::decode(&join.encode()), Ok(join));
+    let (aerospike_address, griddb_address) = (Some("a:3000".to_owned()), Some("g:10001".to_owned()));
+    let told = Join { profile: Profile { aerospike_address, griddb_address, ..profile(5, 50) }, replaces: Some(NodeId(3)) };
+    assert_eq!(Join::decode(&told.encode(17)).as_ref(), Ok(&told));
+    let without = Join { profile: Profile { griddb_address: None, ..told.profile.clone() }, ..told.clone() };
+    assert_eq!(Join::decode(&told.encode(16)).as_ref(), Ok(&without), "older members do not know where GridDB's clients are served");
+    let alone = Join { profile: Profile { aerospike_address: None, ..told.profile.clone() }, ..told };
+    assert_eq!(Join::decode(&alone.encode(17)), Ok(alone));
     let members = vec![(NodeId(1), "a:1".to_owned()), (NodeId(2), "b:2".to_owned())];
     let reply = JoinReply { cluster_name: "tarn".to_owned(), cluster_id: 7, node: NodeId(2), members };
     assert_eq!(JoinReply::decode(&reply.encode()), Ok(reply));
@@ -141,7 +146,7 @@ fn what_is_no_frame_is_said_to_be_none_before_its_body_is_waited_for() {
 fn no_bytes_make_the_readers_stumble() {
     let mut rng = Rng::new(11);
     let reply = JoinReply { cluster_name: "tarn".to_owned(), cluster_id: 7, node: NodeId(2), members: vec![(NodeId(1), "a:1".to_owned())] };
-    let bodies = [hello().encode(), Join { profile: profile(5, 50), replaces: None }.encode(), reply.encode()];
+    let bodies = [hello().encode(), Join { profile: profile(5, 50), replaces: None }.encode(Versions::KNOWN.latest()), reply.encode()];
     for round in 0..20_000 {
         let mut body = bodies[round % bodies.len()].clone();
         for _ in 0..=rng.below(3) {

@@ -46,6 +46,11 @@ impl Server for Fake {
         "127.0.0.1:10001".parse().unwrap()
     }
 
+    fn owner(&self, database: &str, partition: u32) -> SocketAddr {
+        assert_eq!(database, PUBLIC_DATABASE);
+        SocketAddr::from(([127, 0, 0, 1], 10_001 + u16::from(partition == 5)))
+    }
+
     fn statement(&mut self, statement: &Statement<'_>, _: &[u8], client: &Client, out: &mut Vec<u8>) -> Progress {
         self.served.push((statement.number(), client.database.to_string()));
         self.transaction_timeout_s = client.transaction_timeout_s;
@@ -129,6 +134,11 @@ fn a_client_connects_logs_in_and_learns_where_partitions_are() {
     let owner = frame(statement::GET_PARTITION_ADDRESS, &[0, 0, 0, 0]);
     let expected = [&[128, 0, 0, 0, 1][..], &address, &[0]].concat();
     assert_eq!(results(&ask(&mut session, &mut server, &owner)), Ok(&expected[..]));
+    let mut of_another = owner;
+    // Behind the head of the frame and the statement's number.
+    of_another[24] = 5;
+    let expected = [&[128, 0, 0, 0, 1][..], &[127, 0, 0, 1, 0x12, 0x27, 0, 0], &[0]].concat();
+    assert_eq!(results(&ask(&mut session, &mut server, &of_another)), Ok(&expected[..]));
     assert_eq!(results(&ask(&mut session, &mut server, &frame(statement::GET_ROW, &[]))), Ok(&[][..]));
     assert_eq!(server.served, [(statement::GET_ROW, PUBLIC_DATABASE.to_owned())]);
     assert_eq!(results(&ask(&mut session, &mut server, &frame(statement::LOGOUT, &[0; 4]))), Ok(&[][..]));

@@ -78,6 +78,7 @@ mod tests {
                 cql_address: at(host).to_string(),
                 shard_aware_port: 0,
                 aerospike_address: None,
+                griddb_address: None,
                 cores: 1,
                 rack: "rack1".to_owned(),
                 data_center: "datacenter1".to_owned(),

@@ -28,9 +28,9 @@ const CUT_OFF_US: u64 = 3_000_000;
 const JOIN_PATIENCE_US: u64 = 12_000_000;
 
 /// Whether a version is shared with the member that was asked, by its hello.
-fn may_join(welcome: &[u8], versions: Versions, state: &State) -> Result<(), String> {
+fn may_join(welcome: &[u8], versions: Versions, state: &State) -> Result<u16, String> {
     let hello = Hello::decode(welcome).map_err(|error| error.to_string())?;
-    link_version(hello.protocol_versions, versions, state).map(|_| ()).map_err(|refusal| refusal.to_string())
+    link_version(hello.protocol_versions, versions, state).map_err(|refusal| refusal.to_string())
 }
 
 impl ClusterCore {
@@ -122,9 +122,9 @@ impl Core {
                 },
                 Ok(Some(frame)) => match frame.kind {
                     Kind::WELCOME => match may_join(frame.body, versions, metadata.state()) {
-                        Ok(()) => {
+                        Ok(version) => {
                             if let Some(join) = metadata.join_request() {
-                                contact.channel.send(reactor, connection, Kind::JOIN, |body| body.extend_from_slice(&join.encode()));
+                                contact.channel.send(reactor, connection, Kind::JOIN, |body| body.extend_from_slice(&join.encode(version)));
                                 continue;
                             }
                             // This member is known there, and found by what its hello has said.

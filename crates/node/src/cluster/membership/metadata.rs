@@ -24,6 +24,7 @@ fn profile(node: &NodeConfig, config: &ClusterConfig, cores: u16, is_durable: bo
         cql_address: listening.cql.to_string(),
         shard_aware_port: listening.shard_aware_port,
         aerospike_address: listening.aerospike.map(|address| address.to_string()),
+        griddb_address: listening.griddb.map(|address| address.to_string()),
         cores,
         rack: node.rack.clone(),
         data_center: node.data_center.clone(),

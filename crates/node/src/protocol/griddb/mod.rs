@@ -1,7 +1,8 @@
 //! GridDB on a core: containers and their rows, and failures in GridDB's codes.
 //!
 //! `client` is a connection with its client, whom `logins` logs in; `connection` is what the node asks of it; `rights` says what that may do, `audit` and `audited`
-//! what the audit log tells of it; `users` and `user_changes` list and change users and databases.
+//! what the audit log tells of it; `users` and `user_changes` list and change users and databases; `owners` says which
+//! member serves a partition.
 
 mod audit;
 mod audited;
@@ -10,6 +11,7 @@ mod connection;
 mod declarations;
 mod failures;
 mod logins;
+mod owners;
 mod rights;
 mod state;
 mod statements;

@@ -6,6 +6,7 @@
 use super::client::Client;
 use super::declarations::Declaration;
 use super::failures::{failure, schema_failure};
+use super::owners::owner_elsewhere;
 use super::travel::{self, Travelled};
 use crate::cluster::{Asker, NOBODY, PATIENCE_US, Place, Route};
 use crate::coordination::Ticket;
@@ -66,6 +67,12 @@ impl<R: Reactor<Message = Message>> Server for Statements<'_, R> {
 
     fn address(&self) -> SocketAddr {
         self.core.config.listening().griddb.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 0)))
+    }
+
+    fn owner(&self, database: &str, partition: u32) -> SocketAddr {
+        let cluster = self.core.cluster.as_ref();
+        let elsewhere = cluster.and_then(|cluster| owner_elsewhere(&cluster.view, &cluster.missed(), database, partition));
+        elsewhere.unwrap_or_else(|| self.address())
     }
 
     #[inline]
