@@ -16,6 +16,7 @@ mod array;
 mod cell;
 mod decode;
 mod encode;
+mod lent;
 mod send;
 mod stored;
 

@@ -4,6 +4,7 @@
 //!
 //! Invariants: ranges do not overlap; a page without an upper bound of its own ends where the next one starts.
 
+use super::bound_key::BoundKey;
 use crate::format::checkpoint::Malformed;
 use crate::location::Location;
 use std::collections::{BTreeMap, btree_map};
@@ -30,7 +31,7 @@ pub(crate) struct NewPage {
 }
 
 /// What a page costs in the map besides its bounds: nodes are little more than half full where a series grows at its end.
-const ENTRY_BYTES: usize = (size_of::<Box<[u8]>>() + size_of::<Page>()) * 2;
+const ENTRY_BYTES: usize = (size_of::<BoundKey>() + size_of::<Page>()) * 2;
 
 /// Pages go into a checkpoint in entries of about this length.
 const ENCODE_BYTES: usize = 32 << 10;
@@ -38,7 +39,7 @@ const ENCODE_BYTES: usize = 32 << 10;
 /// All pages of a partition.
 #[derive(Debug, Default)]
 pub(crate) struct PageMap {
-    pages: BTreeMap<Box<[u8]>, Page>,
+    pages: BTreeMap<BoundKey, Page>,
     rows: usize,
     bound_bytes: usize,
 }
@@ -58,6 +59,7 @@ impl PageMap {
     }
 
     /// The page in whose range the key falls, with its lower bound.
+    #[inline]
     pub(crate) fn covering(&self, key: &[u8]) -> Option<(&[u8], &Page)> {
         if self.is_behind(key) {
             return None;
@@ -121,13 +123,13 @@ impl PageMap {
     pub(crate) fn take(&mut self, low: &[u8]) -> Option<Page> {
         let (key, page) = self.pages.remove_entry(low)?;
         self.rows -= page.rows as usize;
-        self.bound_bytes -= key.len() + page.high.as_ref().map_or(0, |high| high.len());
+        self.bound_bytes -= key.heap_bytes() + page.high.as_ref().map_or(0, |high| high.len());
         // The one before ended where this one started.
         if let Some((_, before)) = self.pages.range_mut::<[u8], _>((Bound::Unbounded, Bound::Excluded(low))).next_back()
             && before.high.is_none()
         {
             self.bound_bytes += key.len();
-            before.high = Some(key);
+            before.high = Some((*key).into());
         }
         Some(page)
     }
@@ -138,10 +140,11 @@ impl PageMap {
         {
             self.bound_bytes -= high.len();
         }
-        let high = (!self.pages.contains_key(&new.high)).then_some(new.high);
+        let high = (!self.pages.contains_key(&*new.high)).then_some(new.high);
+        let low = BoundKey::from(&*new.low);
         self.rows += new.rows as usize;
-        self.bound_bytes += new.low.len() + high.as_ref().map_or(0, |high| high.len());
-        self.pages.insert(new.low, Page { location: new.location, rows: new.rows, overlay: 0, high });
+        self.bound_bytes += low.heap_bytes() + high.as_ref().map_or(0, |high| high.len());
+        self.pages.insert(low, Page { location: new.location, rows: new.rows, overlay: 0, high });
     }
 
     /// Puts new pages, which fill `low..high`, in the place of all that have a part of that range. Returns where those were.
@@ -224,7 +227,7 @@ impl PageMap {
 
 /// Pages in order, from both ends.
 pub(crate) struct PageIter<'a> {
-    range: Option<btree_map::Range<'a, Box<[u8]>, Page>>,
+    range: Option<btree_map::Range<'a, BoundKey, Page>>,
 }
 
 impl PageIter<'_> {
@@ -265,7 +268,7 @@ mod tests {
     /// Pages as a list of (low, high, number), the plain way.
     fn agrees(map: &PageMap, model: &[(u64, u64, u32)]) {
         assert_eq!((map.len(), map.rows()), (model.len(), model.iter().map(|(low, high, _)| (high - low) as usize).sum()));
-        let bounds: usize = map.pages.iter().map(|(low, page)| low.len() + page.high.as_ref().map_or(0, |high| high.len())).sum();
+        let bounds: usize = map.pages.iter().map(|(low, page)| low.heap_bytes() + page.high.as_ref().map_or(0, |high| high.len())).sum();
         assert_eq!(map.bound_bytes, bounds);
         for probe in 0..300 {
             let expected = model.iter().find(|(low, high, _)| (*low..*high).contains(&probe));

@@ -6,6 +6,7 @@ mod paged;
 
 pub(crate) use iter::RowsIter;
 
+use super::bound_key::BoundKey;
 use super::leaf::Leaf;
 use super::pages::PageMap;
 use crate::format::checkpoint::Malformed;
@@ -46,7 +47,7 @@ pub(crate) struct Rows {
 enum Leaves {
     One(Leaf),
     /// Keyed by a lower bound of the leaf's keys; the first bound is empty, so every key has a leaf.
-    Many(BTreeMap<Box<[u8]>, Leaf>),
+    Many(BTreeMap<BoundKey, Leaf>),
 }
 
 impl Default for Leaves {
@@ -56,7 +57,7 @@ impl Default for Leaves {
 }
 
 /// What a leaf costs in the tree besides its rows and its bound, nodes being two thirds full.
-const TREE_ENTRY_BYTES: usize = (size_of::<Box<[u8]>>() + size_of::<Leaf>()) * 3 / 2;
+const TREE_ENTRY_BYTES: usize = (size_of::<BoundKey>() + size_of::<Leaf>()) * 3 / 2;
 
 impl Rows {
     /// How many rows there are; those of pages that others lie over are counted twice.
@@ -181,9 +182,13 @@ impl Rows {
 
     /// The nearest single rows before and after a key, between which there are none; `None` if the key itself has one.
     pub(crate) fn gap_around(&self, key: &[u8]) -> Option<[Option<&[u8]>; 2]> {
-        let before = self.range(Bound::Unbounded, Bound::Included(key)).next_back().map(|(before, _)| before);
+        // Most often the row is there, in another place: then this is all.
+        if self.get(key).is_some() {
+            return None;
+        }
+        let before = self.range(Bound::Unbounded, Bound::Excluded(key)).next_back().map(|(before, _)| before);
         let after = self.range(Bound::Excluded(key), Bound::Unbounded).next().map(|(after, _)| after);
-        (before != Some(key)).then_some([before, after])
+        Some([before, after])
     }
 
     /// Splits the full leaf of `key` and puts the row in its place. A row after all others opens a leaf of its own, so that
@@ -198,12 +203,12 @@ impl Rows {
         } else {
             right.insert(row - at, key, location);
         }
-        let bound: Box<[u8]> = right.key(0).into();
-        let added = leaf.heap_bytes() + right.heap_bytes() + bound.len() + TREE_ENTRY_BYTES;
+        let bound = BoundKey::from(right.key(0));
+        let added = leaf.heap_bytes() + right.heap_bytes() + bound.heap_bytes() + TREE_ENTRY_BYTES;
         self.heap_bytes = self.heap_bytes + added - before;
         if let Leaves::One(leaf) = &mut self.leaves {
             let first = std::mem::take(leaf);
-            self.leaves = Leaves::Many(BTreeMap::from([(Box::default(), first)]));
+            self.leaves = Leaves::Many(BTreeMap::from([(BoundKey::default(), first)]));
             self.heap_bytes += TREE_ENTRY_BYTES;
         }
         let Leaves::Many(tree) = &mut self.leaves else { unreachable!("made a tree just above") };
@@ -227,16 +232,18 @@ impl Rows {
                 return Err(Malformed);
             }
             let first = std::mem::take(first);
-            self.heap_bytes += bound.len() + 2 * TREE_ENTRY_BYTES;
-            self.leaves = Leaves::Many(BTreeMap::from([(Box::default(), first), (bound.into(), leaf)]));
+            let bound = BoundKey::from(bound);
+            self.heap_bytes += bound.heap_bytes() + 2 * TREE_ENTRY_BYTES;
+            self.leaves = Leaves::Many(BTreeMap::from([(BoundKey::default(), first), (bound, leaf)]));
             return Ok(());
         };
         let last = tree.last_key_value().filter(|(_, last)| last.key(last.len() - 1) >= bound);
         if last.is_some() {
             return Err(Malformed);
         }
-        self.heap_bytes += bound.len() + TREE_ENTRY_BYTES;
-        tree.insert(bound.into(), leaf);
+        let bound = BoundKey::from(bound);
+        self.heap_bytes += bound.heap_bytes() + TREE_ENTRY_BYTES;
+        tree.insert(bound, leaf);
         Ok(())
     }
 
@@ -264,7 +271,7 @@ impl Rows {
             // The leaf with the empty bound stays: every key needs a leaf.
             if let Some(bound) = bound.filter(|bound| !bound.is_empty()) {
                 tree.remove(&bound);
-                self.heap_bytes -= bytes + bound.len() + TREE_ENTRY_BYTES;
+                self.heap_bytes -= bytes + bound.heap_bytes() + TREE_ENTRY_BYTES;
             }
         }
         Some(location)

@@ -1,5 +1,6 @@
 //! Rows that clients get.
 
+use super::lent::Lent;
 use super::{Layout, StoredRow, array};
 use crate::container::Container;
 use crate::key::{decode_key, row_id};
@@ -12,8 +13,8 @@ use model::ColumnId;
 pub struct RowSet {
     layout: Layout,
     has_numbers: bool,
-    fixed: Vec<u8>,
-    variable: Vec<u8>,
+    fixed: Lent,
+    variable: Lent,
     rows: u64,
     bytes_max: usize,
     /// The row keys, if they are to be locked.
@@ -29,8 +30,8 @@ impl RowSet {
     pub fn new(container: &Container, has_numbers: bool, bytes_max: usize) -> Self {
         let layout = Layout::of(&container.definition.columns);
         let has_numbers = has_numbers && !container.is_time_series();
-        let (fixed, variable, cell) = (Vec::new(), Vec::new(), Vec::new());
-        Self { layout, has_numbers, fixed, variable, rows: 0, bytes_max, keys: None, columns: u64::MAX, cell }
+        let (fixed, variable) = (Lent::take(), Lent::take());
+        Self { layout, has_numbers, fixed, variable, rows: 0, bytes_max, keys: None, columns: u64::MAX, cell: Vec::new() }
     }
 
     /// Keeps the row keys, too.
@@ -131,12 +132,13 @@ impl RowSet {
 
     #[inline]
     fn put(&mut self, column: &ColumnDefinition, cell: Option<&[u8]>) {
+        let fixed = &mut *self.fixed;
         match (column.fixed_bytes(), cell) {
-            (Some(bytes), None) => self.fixed.resize(self.fixed.len() + bytes, 0),
+            (Some(bytes), None) => fixed.resize(fixed.len() + bytes, 0),
             (Some(bytes), Some(cell)) => {
-                let start = self.fixed.len();
-                self.fixed.extend(cell.iter().rev());
-                self.fixed.resize(start + bytes, 0);
+                let start = fixed.len();
+                fixed.extend(cell.iter().rev());
+                fixed.resize(start + bytes, 0);
             }
             (None, Some(cell)) if column.is_array => array::to_wire(column.element, cell, &mut self.variable),
             // An array without elements: one byte that says so.

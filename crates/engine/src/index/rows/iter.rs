@@ -1,5 +1,6 @@
 //! Rows of a partition in order, from both ends: leaf by leaf.
 
+use super::super::bound_key::BoundKey;
 use super::super::leaf::Leaf;
 use crate::location::Location;
 use std::collections::btree_map;
@@ -7,7 +8,7 @@ use std::ops::Bound;
 
 pub(super) enum LeafIter<'a> {
     One(Option<&'a Leaf>),
-    Many(btree_map::Range<'a, Box<[u8]>, Leaf>),
+    Many(btree_map::Range<'a, BoundKey, Leaf>),
 }
 
 impl<'a> LeafIter<'a> {

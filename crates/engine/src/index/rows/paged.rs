@@ -37,7 +37,7 @@ impl Rows {
                 }
                 for bound in emptied {
                     let bytes = tree.remove(&bound).map_or(0, |leaf| leaf.heap_bytes());
-                    self.heap_bytes -= bytes + bound.len() + TREE_ENTRY_BYTES;
+                    self.heap_bytes -= bytes + bound.heap_bytes() + TREE_ENTRY_BYTES;
                 }
             }
         }
@@ -83,7 +83,7 @@ impl Rows {
         let (mut next, mut left, mut emptied) = (None, usize::MAX, Vec::new());
         for (bound, leaf) in tree.range_mut::<[u8], _>((Bound::Included(&*first.unwrap_or_default()), Bound::Unbounded)) {
             if left == 0 {
-                next = Some(bound.clone());
+                next = Some((**bound).into());
                 break;
             }
             left = sweep(leaf);
@@ -94,7 +94,7 @@ impl Rows {
         }
         for bound in emptied {
             let bytes = tree.remove(&bound).map_or(0, |leaf| leaf.heap_bytes());
-            *heap_bytes -= bytes + bound.len() + TREE_ENTRY_BYTES;
+            *heap_bytes -= bytes + bound.heap_bytes() + TREE_ENTRY_BYTES;
         }
         next
     }
