@@ -1,8 +1,8 @@
 //! A client of the node's own port for GridDB: as whoever has logged in over SQL, so that what it does is permitted, routed, audited and bounded as any
 //! client's.
 
-use griddb::wire::{FrameHeader, Reader, ReplyBody, ReplyHeader, Status, statement};
-use griddb::{ErrorCode, GridError};
+use griddb::wire::{FrameHeader, Options, Reader, ReplyBody, ReplyHeader, Status, statement};
+use griddb::{ErrorCode, GridError, PUBLIC_DATABASE};
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::io::{ErrorKind, Read, Write};
@@ -45,6 +45,8 @@ pub(crate) struct Client {
     /// Whether an answer was given up: what comes next is not what was asked for.
     is_broken: bool,
     is_cancelled: Arc<AtomicBool>,
+    /// What it has logged in to.
+    database: Box<str>,
 }
 
 impl Client {
@@ -57,10 +59,35 @@ impl Client {
         let configured = stream.set_nodelay(true).and_then(|()| stream.set_read_timeout(Some(POLL)));
         configured.map_err(|error| unreachable_node(&error))?;
         let is_ipv6 = node.ip().to_canonical().is_ipv6();
-        let mut client =
-            Self { stream, is_ipv6, last_id: 0, uuid: random_uuid(), last_session: 0, request: Vec::new(), is_broken: false, is_cancelled };
+        let mut client = Self {
+            stream,
+            is_ipv6,
+            last_id: 0,
+            uuid: random_uuid(),
+            last_session: 0,
+            request: Vec::new(),
+            is_broken: false,
+            is_cancelled,
+            database: PUBLIC_DATABASE.into(),
+        };
         client.ask(statement::CONNECT, 0, griddb::client::connect)?;
         Ok(client)
+    }
+
+    /// Logs in with a client's arguments of LOGIN; gives what the node answers.
+    ///
+    /// # Errors
+    /// What the node says.
+    pub(crate) fn log_in(&mut self, arguments: &[u8]) -> Result<Vec<u8>, Refusal> {
+        let answer = self.ask(statement::LOGIN, 0, |out| out.extend_from_slice(arguments))?.bytes().to_vec();
+        let wanted = Options::read(&mut Reader::new(arguments))?.database.filter(|name| !name.is_empty());
+        self.database = wanted.unwrap_or(PUBLIC_DATABASE).into();
+        Ok(answer)
+    }
+
+    /// What it has logged in to.
+    pub(crate) fn database(&self) -> &str {
+        &self.database
     }
 
     /// How its transactions name it.

@@ -12,7 +12,7 @@
 //! | `request`, `result` | the bytes of statement 400 |
 //! | `source`, `rows`, `container` | containers as tables of queries |
 //! | `write`, `transaction`, `locked`, `cells` | INSERT, UPDATE, DELETE |
-//! | `meta` | tables about tables, for `DatabaseMetaData` |
+//! | `meta`, `metatables` | tables about tables, for `DatabaseMetaData` and for applications |
 //! | `failures` | why statements fail, in GridDB's terms |
 //! | `define` | CREATE, ALTER, DROP |
 //! | `client` | the connection to the node |
@@ -25,6 +25,7 @@ mod define;
 mod failures;
 mod locked;
 mod meta;
+mod metatables;
 mod pages;
 mod port;
 mod request;

@@ -1,16 +1,14 @@
-//! Tables about tables, which drivers read for `DatabaseMetaData`: `#_driver_tables` and so on. Their rows are made when they are read.
+//! Tables about tables. Drivers read `#_driver_tables` and so on for `DatabaseMetaData`, applications the [`metatables`]. Their rows are made when they are read.
 
 use crate::client::{Client, Refusal};
 use crate::container::{Container, Index};
+use crate::metatables::{self, Columns};
 use griddb::ElementType;
 use griddb::schema::ColumnDefinition;
 use sql::{Column, ColumnType, Scan, SourceError, Table, Value, ValueRef};
 use std::sync::Arc;
 
 use ColumnType::{Bool, Integer, Short, Text};
-
-/// Names and types of columns.
-type Columns = &'static [(&'static str, ColumnType)];
 
 /// The version of GridDB whose drivers and features are served.
 const VERSION: (i64, i64) = (5, 6);
@@ -21,7 +19,7 @@ const INDEX_OTHER: i64 = 3;
 /// A type that can be searched by all operators.
 const SEARCHABLE: i64 = 3;
 
-const ALL: [(&str, Columns); 7] = [
+const OF_DRIVERS: [(&str, Columns); 7] = [
     (
         "#_driver_tables",
         &[
@@ -133,7 +131,7 @@ const TYPE_OTHER: i64 = 1_111;
 
 /// The table of a name.
 pub(crate) fn find(name: &str) -> Option<Arc<Table>> {
-    let (name, columns) = ALL.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
+    let (name, columns) = OF_DRIVERS.iter().chain(&metatables::ALL).find(|(known, _)| known.eq_ignore_ascii_case(name))?;
     let column = |(name, kind): &(&str, ColumnType)| Column { name: (*name).to_owned(), kind: *kind, is_not_null: false };
     let columns = columns.iter().map(column).collect();
     Some(Arc::new(Table { name: (*name).to_owned(), schema: None, columns, key_len: 0, indexed: Vec::new(), lookup: None }))
@@ -174,7 +172,13 @@ fn rows(client: &mut Client, table: &str) -> Result<Vec<Vec<Value>>, Refusal> {
         "#_driver_index_info" => of_each(client, |container, rows| {
             container.indexes.iter().for_each(|index| index_rows(container, index, rows));
         }),
-        _ => Ok(vec![vec![Value::Integer(VERSION.0), Value::Integer(VERSION.1), text("")]]),
+        "#_driver_cluster_info" => Ok(vec![vec![Value::Integer(VERSION.0), Value::Integer(VERSION.1), text("")]]),
+        metatable => {
+            let mut rows = Vec::new();
+            let containers = Container::all(client)?;
+            containers.iter().for_each(|container| metatables::rows_of(metatable, client.database(), container, &mut rows));
+            Ok(rows)
+        }
     }
 }
 

@@ -87,7 +87,7 @@ impl Session {
 
     fn connect(&self, login: &[u8]) -> Result<(Client, Vec<u8>), Refusal> {
         let mut client = Client::connect(self.node, Arc::clone(&self.running.is_cancelled))?;
-        let answer = client.ask(statement::LOGIN, 0, |out| out.extend_from_slice(login))?.bytes().to_vec();
+        let answer = client.log_in(login)?;
         Ok((client, answer))
     }
 

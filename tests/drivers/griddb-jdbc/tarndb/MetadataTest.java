@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.sql.DatabaseMetaData;
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.sql.Statement;
 import java.sql.Types;
 import java.util.ArrayList;
 import java.util.List;
@@ -59,6 +60,37 @@ class MetadataTest extends Suite {
     assertEquals(List.of(), values(metaData.getTables(null, null, "MetadataTest%", new String[] {"VIEW"}), "TABLE_NAME"));
     assertEquals(List.of(), values(metaData.getTables(null, null, "nothing", null), "TABLE_NAME"));
     assertTrue(values(metaData.getTables(null, null, "%", null), "TABLE_NAME").containsAll(List.of(name("one"), name("two"))));
+  }
+
+  /** The rows of a query, columns joined. */
+  private List<String> rows(String sql) throws SQLException {
+    List<String> all = new ArrayList<>();
+    try (Statement statement = connection.createStatement(); ResultSet rows = statement.executeQuery(sql)) {
+      while (rows.next()) {
+        List<String> row = new ArrayList<>();
+        for (int column = 1; column <= rows.getMetaData().getColumnCount(); column++) {
+          row.add(rows.getString(column));
+        }
+        all.add(String.join("|", row));
+      }
+    }
+    return all;
+  }
+
+  @Test
+  void metatables() throws SQLException {
+    String of = " WHERE TABLE_NAME LIKE 'MetadataTest%' ORDER BY TABLE_NAME";
+    assertEquals(List.of("public|MetadataTest_none|COLLECTION|null", "public|MetadataTest_one|COLLECTION|null", "public|MetadataTest_two|COLLECTION|null"),
+        rows("SELECT DATABASE_NAME, TABLE_NAME, TABLE_OPTIONAL_TYPE, PARTITION_TYPE FROM \"#tables\"" + of));
+    assertEquals(18, rows("SELECT * FROM \"#tables\"" + of).get(0).split("\\|").length);
+    assertEquals(List.of("1|INTEGER|id|false", "2|STRING|name|false", "3|TIMESTAMP|at|true", "4|BLOB|data|true"),
+        rows("SELECT ORDINAL_POSITION, TYPE_NAME, COLUMN_NAME, NULLABLE FROM \"#columns\" WHERE TABLE_NAME = '" + name("one") + "' ORDER BY 1"));
+    assertEquals(List.of("MetadataTest_one|1|id", "MetadataTest_two|1|a", "MetadataTest_two|2|b"),
+        rows("SELECT TABLE_NAME, KEY_SEQ, COLUMN_NAME FROM \"#primary_keys\"" + of + ", KEY_SEQ"));
+    assertEquals(List.of("MetadataTest_one|by_name|TREE|1|name"),
+        rows("SELECT TABLE_NAME, INDEX_NAME, INDEX_TYPE, ORDINAL_POSITION, COLUMN_NAME FROM \"#INDEX_INFO\" WHERE INDEX_NAME = 'by_name'"));
+    assertEquals(List.of("0|0|0"),
+        rows("SELECT (SELECT COUNT(*) FROM \"#table_partitions\"), (SELECT COUNT(*) FROM \"#views\"), (SELECT COUNT(*) FROM \"#event_triggers\")"));
   }
 
   @Test

@@ -24,6 +24,7 @@ pub(super) fn owner_elsewhere(view: &View, missed: &BTreeSet<NodeId>, database: 
             view.state.primary_of_new(slot, members.clamp(1, REPLICATION_FACTOR) as u8)?
         }
     };
-    let member = view.state.member(primary).filter(|member| member.id != view.me && Member::is_up(member) && !missed.contains(&member.id))?;
+    let member =
+        view.state.member(primary).filter(|member| member.id != view.me && Member::is_up(member) && !missed.contains(&member.id))?;
     member.profile.griddb_address.as_ref()?.parse().ok()
 }
