@@ -14,6 +14,7 @@ pub(crate) fn register(connection: &Connection, times: Times) -> Result<()> {
     register_times(connection, times)?;
     register_parts_of_times(connection)?;
     register_numbers(connection)?;
+    register_steps(connection)?;
     connection.create_scalar_function("char_length", 1, FLAGS, |context| {
         Ok(context.get::<Option<String>>(0)?.map(|text| text.chars().count() as i64))
     })?;
@@ -28,6 +29,40 @@ pub(crate) fn register(connection: &Connection, times: Times) -> Result<()> {
         connection.create_aggregate_function(name, 1, FLAGS, Variance { is_sample, is_root })?;
     }
     Ok(())
+}
+
+/// Steps of time that a statement may go through.
+const STEPS_MAX: i64 = 1_000_000;
+
+/// What statements of GROUP BY RANGE need: the last step, if there are not too many of them, and what is at a step between two others.
+fn register_steps(connection: &Connection) -> Result<()> {
+    connection.create_scalar_function("bounded_steps", 3, FLAGS, |context| {
+        let [Some(first), Some(last), Some(step)] = [context.get::<Option<i64>>(0)?, context.get(1)?, context.get(2)?] else {
+            return Ok(None);
+        };
+        if last.saturating_sub(first) / step.max(1) >= STEPS_MAX {
+            return Err(wrong("GROUP BY RANGE fills at most 1,000,000 steps: choose longer ones, or a shorter range"));
+        }
+        Ok(Some(last))
+    })?;
+    connection.create_scalar_function("between_steps", 7, FLAGS, |context| {
+        let real = |value: ValueRef<'_>| match value {
+            ValueRef::Integer(value) => Some(value as f64),
+            ValueRef::Real(value) => Some(value),
+            _ => None,
+        };
+        let [own, before, after] = [2, 4, 6].map(|at| context.get_raw(at));
+        if context.get_raw(1) != ValueRef::Null {
+            return own.try_into().map_err(|_| wrong("a text that is not UTF-8"));
+        }
+        let (Some(from), Some(to)) = (real(before), real(after)) else {
+            return before.try_into().map_err(|_| wrong("a text that is not UTF-8"));
+        };
+        let [at, from_at, to_at] = [context.get::<i64>(0)?, context.get(3)?, context.get(5)?];
+        let value = from + (to - from) * (at - from_at) as f64 / (to_at - from_at) as f64;
+        let is_whole = matches!((before, after), (ValueRef::Integer(_), ValueRef::Integer(_)));
+        Ok(if is_whole { Value::Integer(value as i64) } else { Value::Real(value) })
+    })
 }
 
 /// Functions that give times.

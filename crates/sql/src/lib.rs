@@ -8,6 +8,7 @@
 //! | `schemas` | where a statement finds a table |
 //! | `names` | numbers by which SQLite knows a row again |
 //! | `kept` | rows that are kept for a join |
+//! | `ranges` | GROUP BY RANGE, written as SQLite knows it |
 //! | `result_types` | types of columns that functions compute |
 //! | `statement` | SQLite's prepared statement, owned |
 //! | `functions` | functions that SQLite has not |
@@ -27,6 +28,7 @@ pub mod time;
 mod functions;
 mod kept;
 mod names;
+mod ranges;
 mod result_types;
 mod schemas;
 mod statement;

@@ -2,6 +2,7 @@
 
 use crate::functions;
 use crate::memory;
+use crate::ranges;
 use crate::result_types;
 use crate::schemas::Schemas;
 use crate::statement::{Failure, OwnedStatement, Prepared};
@@ -90,6 +91,8 @@ impl Query {
             return Err(QueryError::Statement("a statement has no NUL in it".to_owned()));
         }
         memory::bound();
+        let rewritten = ranges::rewrite(sql, &**tables)?;
+        let sql = rewritten.as_ref().map_or(sql, |rewritten| &rewritten.sql);
         let shared = Arc::new(Shared { tables: Arc::clone(tables), failure: Mutex::default() });
         let is_interrupted = Arc::new(AtomicBool::new(false));
         let mut connection = open(&is_interrupted, tables.times()).map_err(|error| QueryError::Computation(error.to_string()))?;
@@ -108,7 +111,10 @@ impl Query {
                         return Err(QueryError::Statement("one statement at a time".to_owned()));
                     }
                     let handle = Arc::new(statement.connection().get_interrupt_handle());
-                    let computed = result_types::computed(sql, schemas.tables());
+                    let computed = match rewritten {
+                        Some(rewritten) => rewritten.kinds,
+                        None => result_types::computed(sql, schemas.tables()),
+                    };
                     return Ok(Self { statement, shared, interrupter: Interrupter { handle, is_interrupted }, is_over: false, computed });
                 }
                 Prepared::Nothing => return Err(QueryError::Statement("there is no statement".to_owned())),

@@ -48,7 +48,8 @@ fn items<'w, 'a>(words: &'w [Word<'a>]) -> Vec<&'w [Word<'a>]> {
     items
 }
 
-fn item_type(item: &[Word<'_>], tables: &[Arc<Table>]) -> Option<ColumnType> {
+/// What an item of a list holds.
+pub(crate) fn item_type(item: &[Word<'_>], tables: &[Arc<Table>]) -> Option<ColumnType> {
     let [function, bracket, arguments @ ..] = item else { return None };
     if !bracket.is_symbol('(') || function.kind != WordKind::Plain {
         return None;

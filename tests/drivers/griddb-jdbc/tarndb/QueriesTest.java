@@ -7,6 +7,7 @@ import java.sql.ResultSet;
 import java.sql.ResultSetMetaData;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.sql.Timestamp;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.BeforeAll;
@@ -130,6 +131,32 @@ class QueriesTest extends Suite {
       assertRefused(SYNTAX, () -> statement.executeQuery(sql));
     }
     assertEquals("1", query("SELECT 1"), "the connection goes on");
+  }
+
+  @Test
+  void rangesOfTimeAreGroupedAndFilled() throws SQLException {
+    long start = 1_704_067_200_000L;
+    String between = "at BETWEEN TIMESTAMP('2024-01-01T00:00:00Z') AND TIMESTAMP('2024-01-01T00:59:59Z')";
+    assertEquals(start + "|9.5|20 " + (start + 1_200_000) + "|29.5|20 " + (start + 2_400_000) + "|49.5|20",
+        query("SELECT at, AVG(value), COUNT(*) FROM reading WHERE " + between + " GROUP BY RANGE(at) EVERY(20, MINUTE)"));
+    String every15 = "SELECT at, sensor, value FROM reading WHERE at >= ? AND at < ? AND value IN (0, 1, 60) GROUP BY RANGE at EVERY (15, MINUTE) FILL (";
+    Timestamp from = new Timestamp(start);
+    Timestamp to = new Timestamp(start + 75 * 60_000);
+    List<String> steps = List.of("0|s0|0.0", "900000|s0|15.0", "1800000|s0|30.0", "2700000|s0|45.0", "3600000|s0|60.0");
+    List<String> linear = steps.stream().map(step -> start + Long.parseLong(step.split("\\|")[0]) + step.substring(step.indexOf('|'))).toList();
+    assertEquals(String.join(" ", linear), query(every15.replace("IN (0, 1, 60)", "IN (0, 60)") + "LINEAR)", from, to));
+    assertEquals(5, query(every15 + "NULL)", from, to).split(" ").length);
+    assertEquals(2, query(every15 + "NONE)", from, to).split(" ").length);
+    assertTrue(query(every15 + "PREVIOUS)", from, to).startsWith(start + "|s"));
+    try (Statement statement = connection.createStatement();
+        ResultSet rows = statement.executeQuery("SELECT * FROM reading WHERE " + between + " GROUP BY RANGE at EVERY (1, HOUR)")) {
+      assertEquals("TIMESTAMP STRING DOUBLE", String.join(" ",
+          List.of(rows.getMetaData().getColumnTypeName(1), rows.getMetaData().getColumnTypeName(2), rows.getMetaData().getColumnTypeName(3))));
+      assertEquals("at", rows.getMetaData().getColumnLabel(1));
+    }
+    assertRefused(SYNTAX, () -> query("SELECT * FROM reading GROUP BY RANGE at EVERY (1, HOUR)"));
+    assertRefused(SYNTAX, () -> query("SELECT * FROM reading WHERE " + between + " GROUP BY RANGE value EVERY (1, HOUR)"));
+    assertRefused(EXECUTION, () -> query("SELECT * FROM reading WHERE at > TIMESTAMP('1970-01-02') AND at < NOW() GROUP BY RANGE at EVERY (1, SECOND) FILL (NULL)"));
   }
 
   @Test
