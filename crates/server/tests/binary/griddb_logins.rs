@@ -4,6 +4,7 @@ use crate::client::Client as Cql;
 use crate::griddb::{Client, container_name, head, head_in, row, session, text};
 use crate::harness::{Folder, Server, end, kill, start};
 
+const NO_MEMORY: i32 = 1_001;
 const AUTH_FAILED: i32 = 10_005;
 const AUTH_REQUIRED: i32 = 10_006;
 const NOT_ALLOWED: i32 = 10_079;
@@ -117,6 +118,32 @@ fn a_role_may_do_what_it_was_granted_and_changes_act_on_open_connections() {
     assert_eq!(put(&mut ann, u, 1), Err(NOT_ALLOWED));
     cql.must("DROP ROLE ann");
     assert!(ann.is_cut_off(), "who is no more is cut off");
+    end(server);
+}
+
+#[test]
+fn limits_of_a_role_hold_and_change_on_open_connections() {
+    let folder = Folder::new("griddb-limits");
+    let server = with_logins(&folder, &["--griddb-port", "0"]);
+    let (mut boss, mut cql) = (logged_in(&server, "cassandra", "b0ss"), cql(&server));
+    let t = boss.put_container();
+    cql.must("CREATE ROLE ann WITH PASSWORD = 'pass' AND LOGIN = true AND OPTIONS = {'max_connections': 1, 'writes_per_second': 5}");
+    cql.must("GRANT MODIFY ON public.t TO ann");
+    cql.must("GRANT SELECT ON public.t TO ann");
+    let mut ann = logged_in(&server, "ann", "pass");
+    let mut second = Client::unknown(&server);
+    assert_eq!(second.log_in("ann", &digest("pass")), Err(NO_MEMORY));
+    assert!(second.message.contains("has reached its limit"), "{}", second.message);
+    // However slow this machine is, these are more than five a second for many seconds, and reads have no limit.
+    let written: Vec<_> = (0..500).map(|id| put(&mut ann, t, id)).collect();
+    assert!(written.contains(&Err(NO_MEMORY)) && ann.message.contains("has reached its limit"), "{}", ann.message);
+    assert!(written.iter().all(|outcome| matches!(outcome, Ok(_) | Err(NO_MEMORY))));
+    let is_there = |id: i64| -> bool { boss.get(t, id)[0] == 1 };
+    assert!((0..500).map(is_there).eq(written.iter().map(Result::is_ok)), "what was refused is not there, and all else is");
+    assert!((0..500).all(|_| get(&mut ann, t).is_ok()));
+    cql.must("ALTER ROLE ann WITH OPTIONS = {}");
+    assert!((0..100).all(|id| put(&mut ann, t, id).is_ok()));
+    second.log_in("ann", &digest("pass")).unwrap();
     end(server);
 }
 
