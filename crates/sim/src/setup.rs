@@ -16,9 +16,14 @@ pub(crate) const MIRRORS: usize = 3;
 /// The store's id: known here, so that what is on a disk can be read by others than the engine.
 const STORE: u64 = 0x7A5E;
 
-/// Where nodes listen, in the order of their listeners: CQL, its shard-aware port, Aerospike, other nodes.
-pub(crate) const LISTENERS: [(u16, Placement); 4] =
-    [(9042, Placement::Spread), (19042, Placement::ByClientPort), (3000, Placement::Spread), (NODE_PORT, Placement::ByClientPort)];
+/// Where nodes listen, in the order of their listeners: CQL, its shard-aware port, Aerospike, other nodes, GridDB.
+pub(crate) const LISTENERS: [(u16, Placement); 5] = [
+    (9042, Placement::Spread),
+    (19042, Placement::ByClientPort),
+    (3000, Placement::Spread),
+    (NODE_PORT, Placement::ByClientPort),
+    (10001, Placement::Spread),
+];
 /// Where nodes listen for one another.
 pub const NODE_PORT: u16 = 7000;
 
@@ -133,12 +138,12 @@ impl Setup {
     pub(crate) fn node_config(&self, now: Now, incarnation: u64, boot: u64) -> NodeConfig {
         let listening = OnceLock::new();
         let cluster = self.cluster.as_ref().map(|cluster| {
-            let [cql, shard_aware, aerospike, node] = LISTENERS.map(|(port, _)| SocketAddr::new(cluster.address, port));
+            let [cql, shard_aware, aerospike, node, griddb] = LISTENERS.map(|(port, _)| SocketAddr::new(cluster.address, port));
             let _ = listening.set(Listening {
                 cql,
                 shard_aware_port: shard_aware.port(),
                 aerospike: Some(aerospike),
-                griddb: None,
+                griddb: Some(griddb),
                 node: Some(node),
             });
             ClusterConfig {
@@ -166,7 +171,7 @@ impl Setup {
             data_center: "datacenter1".to_owned(),
             rack: "rack1".to_owned(),
             host_id: self.host_id,
-            protocols: vec![Protocol::Cql, Protocol::Cql, Protocol::Aerospike, Protocol::Node],
+            protocols: vec![Protocol::Cql, Protocol::Cql, Protocol::Aerospike, Protocol::Node, Protocol::GridDb],
             aerospike: AerospikeConfig::new(self.host_id, vec!["test".to_owned()], 2),
             cluster,
             board: self.cluster.is_some().then(|| Arc::new(Board::new(true))),
