@@ -5,6 +5,7 @@ import contextlib
 import itertools
 import random
 import socket
+import subprocess
 import threading
 import time
 import urllib.request
@@ -12,6 +13,7 @@ import urllib.request
 import pytest
 
 import history
+import server
 from nodes import running, until
 
 aerospike = pytest.importorskip("aerospike", reason="Aerospike's Python client is missing")
@@ -312,6 +314,54 @@ class Counter:
         with client(cluster) as reader:
             found = reader.get(self.key)[2]["n"]
         assert self.done <= found <= self.done + self.unknown, f"{found}; {self.done} done, {self.unknown} unknown: {self.refused[:3]}"
+
+
+@contextlib.contextmanager
+def single(directory):
+    """A server by itself, and a client of it."""
+    private = server.Server(directory, memory="256M")
+    private.start()
+    try:
+        host, port = private.state()["aerospike"].rsplit(":", 1)
+        config = {"hosts": [(host, int(port))], "policies": {kind: PATIENT for kind in KINDS}}
+        with contextlib.closing(aerospike.client(config).connect()) as connected:
+            yield private.state()["aerospike"], connected
+    finally:
+        private.stop()
+
+
+def importing(source: str, target: str, *words) -> subprocess.Popen:
+    command = [server.binary(), "import", "--from", f"aerospike://{source}", "--to", target, NAMESPACE, SET, *words]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+
+
+def said(process: subprocess.Popen) -> str:
+    _, text = process.communicate(timeout=120)
+    assert process.returncode == 0, text
+    return text
+
+
+def test_an_import_goes_into_a_cluster_and_out_of_it_while_a_member_dies(cluster, tmp_path):
+    first, victim = cluster.nodes[0], cluster.nodes[2]
+    address = f"{first.address}:{cluster.ports['aerospike']}"
+    with client(cluster) as writer:
+        writer.remove(key(0))
+    with single(tmp_path / "from") as (source, filler):
+        for number in range(3_000):
+            filler.put(key(number), {"n": number}, policy={"key": aerospike.POLICY_KEY_SEND})
+        text = said(importing(source, address, "--verify"))
+        assert "3000 records copied" in text and "3000 records are the same" in text, text
+    with single(tmp_path / "to") as (target, reader):
+        process = importing(address, target, "--jobs", "2", "--max-rows-per-second", "1000")
+        try:
+            until("it copies", lambda: len(reader.scan(NAMESPACE, SET).results()) > 500, 30, 0.1)
+            victim.kill()
+            text = said(process)
+        finally:
+            process.kill()
+        text = said(importing(address, target, "--verify"))
+        assert "1024 of 1024 groups" in text and "3000 records are the same" in text, text
+        assert {record[0][2] for record in reader.scan(NAMESPACE, SET).results()} == set(range(3_000))
 
 
 @pytest.mark.long

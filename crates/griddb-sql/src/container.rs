@@ -1,6 +1,7 @@
 //! Containers as the node describes them.
 
-use griddb::schema::{ColumnDefinition, Kind, read_columns};
+use griddb::client::{ContainerId, Description, IndexDescription, get_properties, read_properties};
+use griddb::schema::{ColumnDefinition, Kind};
 use griddb::wire::{Options, Reader, put_i32, put_i64, statement};
 use griddb::{ContainerName, ElementType, GridError, PARTITION_COUNT};
 use sql::{Column, ColumnType, Table};
@@ -8,8 +9,6 @@ use std::sync::Arc;
 
 use crate::client::{Client, Refusal};
 
-/// The properties that are asked for: number and name, columns, indexes.
-const PROPERTIES: [u8; 3] = [0, 1, 6];
 /// Containers whose properties are asked for at once.
 const NAMES_AT_ONCE: usize = 500;
 
@@ -22,16 +21,9 @@ pub(crate) struct Container {
     pub(crate) kind: Kind,
     pub(crate) columns: Vec<ColumnDefinition>,
     pub(crate) key_len: usize,
-    pub(crate) indexes: Vec<Index>,
+    pub(crate) indexes: Vec<IndexDescription>,
     /// As queries see it.
     pub(crate) table: Arc<Table>,
-}
-
-/// An index of a container.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Index {
-    pub(crate) name: String,
-    pub(crate) columns: Vec<usize>,
 }
 
 impl Container {
@@ -41,12 +33,7 @@ impl Container {
     /// What the node says.
     pub(crate) fn find(client: &mut Client, name: &str) -> Result<Option<Self>, Refusal> {
         let name = ContainerName::parse(name);
-        let answer = client.ask(statement::GET_CONTAINER_PROPERTIES, 0, |out| {
-            put_i32(out, 0);
-            name.write(out);
-            put_i32(out, PROPERTIES.len() as i32);
-            out.extend_from_slice(&PROPERTIES);
-        })?;
+        let answer = client.ask(statement::GET_CONTAINER_PROPERTIES, 0, |out| get_properties(&name, &[], out))?;
         Ok(Self::read(&mut answer.reader())?)
     }
 
@@ -78,18 +65,12 @@ impl Container {
         let mut containers = Vec::with_capacity(names.len());
         for some in names.chunks(NAMES_AT_ONCE) {
             let Some((first, others)) = some.split_first() else { continue };
-            let answer = client.ask(statement::GET_CONTAINER_PROPERTIES, 0, |out| {
-                no_options(out);
-                first.write(out);
-                put_i32(out, PROPERTIES.len() as i32);
-                out.extend_from_slice(&PROPERTIES);
-                put_i32(out, some.len() as i32);
-                others.iter().for_each(|name| name.write(out));
-            })?;
+            let answer = client.ask(statement::GET_CONTAINER_PROPERTIES, 0, |out| get_properties(first, others, out))?;
             let mut reader = answer.reader();
             // Those that have gone meanwhile are left out.
             containers.extend(Self::read(&mut reader)?);
-            for _ in 0..reader.count()? {
+            let more = if others.is_empty() { 0 } else { reader.count()? };
+            for _ in 0..more {
                 containers.extend(Self::read(&mut reader)?);
             }
         }
@@ -97,47 +78,19 @@ impl Container {
     }
 
     fn read(reader: &mut Reader<'_>) -> Result<Option<Self>, GridError> {
-        if !reader.bool()? {
+        let Some(Description { id: ContainerId { id, version }, name, kind, columns, key_len, indexes }) = read_properties(reader)? else {
             return Ok(None);
-        }
-        let (mut identity, mut schema, mut indexes) = (None, None, Vec::new());
-        for _ in 0..reader.count()? {
-            let property = reader.u8()?;
-            let mut value = Reader::new(reader.bytes()?);
-            match property {
-                0 => identity = Some((value.i32()?, value.i64()?, ContainerName::read(&mut value)?)),
-                1 => {
-                    let kind = Kind::of_wire(value.u8()?)?.unwrap_or(Kind::Collection);
-                    schema = Some((kind, read_columns(&mut value)?));
-                }
-                _ => indexes = read_indexes(&mut value)?,
-            }
-        }
-        let missing = || GridError::malformed("a container without its properties");
-        let ((version, id, name), (kind, (columns, key_len))) = (identity.ok_or_else(missing)?, schema.ok_or_else(missing)?);
+        };
         let table = Arc::new(Table {
             name: name.to_string(),
             schema: None,
             columns: columns.iter().map(sql_column).collect(),
             key_len,
-            indexed: indexes.iter().filter_map(|index: &Index| index.columns.first().copied()).collect(),
+            indexed: indexes.iter().filter_map(|index| index.columns.first().copied()).collect(),
             lookup: None,
         });
         Ok(Some(Self { id, version, name, kind, columns, key_len, indexes, table }))
     }
-}
-
-fn read_indexes(reader: &mut Reader<'_>) -> Result<Vec<Index>, GridError> {
-    let mut indexes = Vec::new();
-    for _ in 0..reader.count()? {
-        let mut index = Reader::new(reader.bytes()?);
-        let name = index.string()?.to_owned();
-        let count = index.count()?;
-        let column = |_| usize::try_from(index.i32()?).map_err(|_| GridError::malformed("a negative number of a column"));
-        let columns = (0..count).map(column).collect::<Result<_, _>>()?;
-        indexes.push(Index { name, columns });
-    }
-    Ok(indexes)
 }
 
 fn sql_column(column: &ColumnDefinition) -> Column {

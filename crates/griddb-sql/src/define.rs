@@ -1,16 +1,14 @@
 //! CREATE, ALTER and DROP: containers as clients over NoSQL make them.
 
 use crate::client::{Client, Refusal};
-use crate::container::{Container, element_type, no_options};
+use crate::container::{Container, element_type};
 use crate::transaction::done_or_not;
 use crate::write::positions;
+use griddb::client::ContainerId;
 use griddb::schema::{ColumnDefinition, Kind};
-use griddb::wire::{put_i32, put_string, statement};
+use griddb::wire::statement;
 use griddb::{ContainerName, ErrorCode, GridError, PARTITION_COUNT};
 use sql::syntax::{self, Statement, TableDefinition};
-
-/// The number of an index's type.
-const TREE: u8 = 0;
 
 /// Does what such a statement says.
 ///
@@ -119,18 +117,7 @@ fn change_index(
     (name, columns): (&str, &[usize]),
     flags: &[u8],
 ) -> Result<(), Refusal> {
-    let mut index = Vec::new();
-    put_string(&mut index, name);
-    put_i32(&mut index, columns.len() as i32);
-    columns.iter().for_each(|position| put_i32(&mut index, *position as i32));
-    index.push(TREE);
-    let changed = client.ask(number, 0, |out| {
-        griddb::wire::put_i64(out, container.id);
-        put_i32(out, container.version);
-        no_options(out);
-        put_i32(out, index.len() as i32);
-        out.extend_from_slice(&index);
-        out.extend_from_slice(flags);
-    });
+    let id = ContainerId { id: container.id, version: container.version };
+    let changed = client.ask(number, 0, |out| griddb::client::change_index(id, (name, columns), flags, out));
     changed.map(drop).map_err(done_or_not)
 }

@@ -1,9 +1,10 @@
 //! Tables about tables. Drivers read `#_driver_tables` and so on for `DatabaseMetaData`, applications the [`metatables`]. Their rows are made when they are read.
 
 use crate::client::{Client, Refusal};
-use crate::container::{Container, Index};
+use crate::container::Container;
 use crate::metatables::{self, Columns};
 use griddb::ElementType;
+use griddb::client::IndexDescription;
 use griddb::schema::ColumnDefinition;
 use sql::{Column, ColumnType, Scan, SourceError, Table, Value, ValueRef};
 use std::sync::Arc;
@@ -230,7 +231,7 @@ fn type_row((element, kind): &(ElementType, i64)) -> Vec<Value> {
     ]
 }
 
-fn index_rows(container: &Container, index: &Index, rows: &mut Vec<Vec<Value>>) {
+fn index_rows(container: &Container, index: &IndexDescription, rows: &mut Vec<Vec<Value>>) {
     let is_key = index.columns.len() == container.key_len && index.columns.iter().enumerate().all(|(at, column)| at == *column);
     for (at, column) in index.columns.iter().enumerate() {
         let Some(column) = container.columns.get(*column) else { continue };

@@ -4,7 +4,6 @@ use crate::client::{Client, Refusal};
 use crate::container::{Container, no_options};
 use crate::meta;
 use crate::rows::{RowFormat, Rows};
-use griddb::GridError;
 use griddb::wire::{COLUMNS_GROUP, COLUMNS_OPTION, put_i16, put_i32, put_i64, put_string, statement};
 use sql::{Condition, Operator, Order, RowName, Scan, SourceError, Table, Tables, ValueRef};
 use std::collections::BTreeMap;
@@ -13,10 +12,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The last time that TQL has: that of a year of four digits.
 const TIME_MAX: i64 = 253_402_300_799_999;
-
-/// What a result is: rows, or where the next part begins.
-const ROWS: u8 = 0;
-const STATE: u8 = 4;
 
 /// The node's containers, as one client sees them.
 pub(crate) struct Source {
@@ -161,17 +156,11 @@ impl ContainerScan {
             put_string(out, &self.text);
         })?;
         let mut reader = answer.reader();
-        let mut found = None;
-        for _ in 0..reader.count()? {
-            let kind = reader.u8()?;
-            let content = reader.bytes()?;
-            match kind {
-                ROWS => found = Some(answer.bytes().len() - reader.rest().len() - content.len()),
-                STATE => self.state = State::After(content.to_vec()),
-                _ => return Err(GridError::malformed("a result that is not known").into()),
-            }
+        let part = griddb::client::read_part(&mut reader)?;
+        let start = part.rows.as_ptr() as usize - answer.bytes().as_ptr() as usize;
+        if let Some(state) = part.state {
+            self.state = State::After(state.to_vec());
         }
-        let start = found.ok_or(GridError::malformed("a result without rows"))?;
         let (bytes, body) = answer.into_bytes();
         self.rows = Rows::new(bytes, body + start, &self.format)?;
         Ok(true)

@@ -1,7 +1,12 @@
 //! What clients send: the arguments of statements, for those of this project that are clients themselves. `wire` has what is around them.
 
+mod description;
+
+pub use description::{Description, IndexDescription, change_index, get_properties, read_properties};
+
 use crate::GridError;
 use crate::name::ContainerName;
+use crate::row::RowsWriter;
 use crate::schema::{ColumnDefinition, ElementType, Kind, write_columns};
 use crate::wire::{Reader, put_i16, put_i32, put_i64, put_string};
 use base::checksum;
@@ -16,6 +21,9 @@ pub(crate) const HASH_MODE: u8 = 0;
 const LOGIN_TIMEOUT_S: i32 = 15;
 const DATABASE_OPTION: i16 = 5;
 const UUID_BYTES: usize = 16;
+/// What a result of a query is: rows, or where the next part begins.
+const ROWS: u8 = 0;
+const STATE: u8 = 4;
 
 /// What LOGIN says.
 #[derive(Clone, Copy, Debug)]
@@ -195,12 +203,52 @@ pub fn query(container: ContainerId, rows_max: u64, text: &str, out: &mut Vec<u8
     put_string(out, text);
 }
 
+/// The arguments of QUERY_TQL that is executed in parts: the first one, or with the state that the one before has told.
+pub fn query_part(container: ContainerId, state: Option<&[u8]>, text: &str, out: &mut Vec<u8>) {
+    head(container, out);
+    put_i64(out, i64::MAX);
+    put_i64(out, 0);
+    out.extend_from_slice(state.unwrap_or(&[1, 0, 0, 0, 0]));
+    put_string(out, text);
+}
+
+/// A part of what a query has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part<'a> {
+    /// How many rows (8 bytes), and these.
+    pub rows: &'a [u8],
+    /// With what to ask for the next part; none after the last one.
+    pub state: Option<&'a [u8]>,
+}
+
+/// The answer to it.
+///
+/// # Errors
+/// It ends too early, or has no rows in it.
+pub fn read_part<'a>(reader: &mut Reader<'a>) -> Result<Part<'a>, GridError> {
+    let (mut rows, mut state) = (None, None);
+    for _ in 0..reader.count()? {
+        match (reader.u8()?, reader.bytes()?) {
+            (ROWS, content) => rows = Some(content),
+            (STATE, content) => state = Some(content),
+            _ => return Err(GridError::malformed("a result that is not known")),
+        }
+    }
+    Ok(Part { rows: rows.ok_or(GridError::malformed("a result without rows"))?, state })
+}
+
+/// The arguments of PUT_MULTIPLE_ROWS.
+pub fn put_rows(container: ContainerId, rows: &RowsWriter, out: &mut Vec<u8>) {
+    head(container, out);
+    put_i64(out, rows.rows() as i64);
+    rows.write(out);
+}
+
 /// How many rows a query has found: the count of its first result of rows.
 ///
 /// # Errors
 /// The answer ends too early, or has no rows in it.
 pub fn read_row_count(reader: &mut Reader<'_>) -> Result<usize, GridError> {
-    const ROWS: u8 = 0;
     for _ in 0..reader.count()? {
         let kind = reader.u8()?;
         let mut result = Reader::new(reader.bytes()?);
@@ -248,7 +296,7 @@ pub fn read_rows_head(reader: &mut Reader<'_>) -> Result<i64, GridError> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::row::{RowReader, RowsWriter};
+    use crate::row::RowReader;
     use crate::testing::column;
 
     #[test]

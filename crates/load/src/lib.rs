@@ -39,6 +39,7 @@ mod socket;
 pub mod tables;
 pub mod target;
 mod traffic;
+pub mod transport;
 pub mod values;
 mod versions;
 mod window;

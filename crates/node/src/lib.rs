@@ -54,7 +54,7 @@ pub use first_superuser::{FirstSuperuser, NoPassword, is_password_of_first_super
 pub use lifecycle::{OnFailure, OnReady};
 pub use limits::RoleUses;
 pub use live_settings::{LiveSettings, SLOW_QUERY_THRESHOLD_MS};
-pub use logins::fits as fits_password;
+pub use logins::{aerospike_hash, fits as fits_password};
 pub use message::Message;
 pub use protocol::Protocol;
 pub use protocol::cql::SharedStatements;

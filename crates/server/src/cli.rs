@@ -33,7 +33,7 @@ pub(crate) enum Command {
     Backup(BackupArguments),
     /// Restore a backup, whole or by table, into a running database of any size. After an interruption the same command goes on.
     Restore(RestoreArguments),
-    /// Copy a keyspace, or tables of it, from another CQL database into this one, with timestamps and times to live. After an interruption the same command goes on.
+    /// Copy a keyspace, or tables of it, from another CQL database into this one, with timestamps and times to live, a namespace from Aerospike, or containers from GridDB. After an interruption the same command goes on.
     Import(ImportArguments),
     /// Keep tables of another database as they are in this one: reads the logs of their changes there, and writes them here. After an interruption the same command goes on.
     Follow(FollowArguments),
@@ -223,12 +223,12 @@ pub(crate) struct BackupKeyArguments {
 /// The two sides of a command that reads from one database and writes to another.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct EndsArguments {
-    /// The CQL port of a node of the source, which is read; of several, with commas between, the first that answers.
+    /// The CQL port of a node of the source, which is read; of several, with commas between, the first that answers. `tarndb import` takes Aerospike's with aerospike:// before it, and GridDB's with griddb:// and, after a slash, the cluster's name.
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) from: String,
-    /// The CQL port of a node of the target, which is written to, likewise.
-    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:9042")]
-    pub(crate) to: String,
+    /// The port of a node of the target, which is written to, likewise: of the same protocol. Without: 127.0.0.1 and the protocol's usual port.
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) to: Option<String>,
     /// A file with ROLE:PASSWORD for the source.
     #[arg(long, value_name = "FILE")]
     pub(crate) from_login_file: Option<PathBuf>,
@@ -245,21 +245,27 @@ pub(crate) struct EndsArguments {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ImportArguments {
-    /// The keyspace, at the source and here.
+    /// The keyspace, Aerospike's namespace or GridDB's database, at the source and here.
     #[arg(value_name = "KEYSPACE")]
     pub(crate) keyspace: String,
-    /// Tables of it; all without.
+    /// Tables, sets or containers of it; all without.
     #[arg(value_name = "TABLE")]
     pub(crate) table: Vec<String>,
     #[command(flatten)]
     pub(crate) ends: EndsArguments,
-    /// Afterwards, read both sides and compare all rows, with their timestamps. Ends with 1 if any differ.
+    /// Afterwards, read both sides and compare all rows, with their timestamps or times to live. Ends with 1 if any differ.
     #[arg(long)]
     pub(crate) verify: bool,
+    /// Aerospike: also copy what the source has changed since the first copy, or the last of changes, was begun.
+    #[arg(long, conflicts_with = "restart")]
+    pub(crate) changes: bool,
+    /// Aerospike: leave records alone that the target has.
+    #[arg(long)]
+    pub(crate) only_missing: bool,
     /// Copy again what an import before has copied.
     #[arg(long)]
     pub(crate) restart: bool,
-    /// Ranges of tokens that are copied at once; each has a connection to either side.
+    /// Ranges of tokens, groups of partitions or containers that are copied at once; each has a connection to either side.
     #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) jobs: u16,
     /// Rows that the source is asked for at a time: fewer where rows are large.
@@ -268,10 +274,10 @@ pub(crate) struct ImportArguments {
     /// At most so many rows a second, over all jobs.
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_rows_per_second: Option<u64>,
-    /// At which consistency level the source is read.
-    #[arg(long, value_name = "LEVEL", default_value = "LOCAL_QUORUM")]
-    pub(crate) consistency: load::cql::ConsistencyLevel,
-    /// Replicas of the keyspace where it is made here; without, as at the source, or as many as there are nodes.
+    /// CQL: at which consistency level the source is read; LOCAL_QUORUM without.
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) consistency: Option<load::cql::ConsistencyLevel>,
+    /// CQL: replicas of the keyspace where it is made here; without, as at the source, or as many as there are nodes.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) replication_factor: Option<u32>,
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The Aerospike Python client: records, policies, operations, batches, scans, and restarts.
+# The Aerospike Python client: records, policies, operations, batches, scans, restarts, and imports from its protocol.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../../../scripts/steps.sh"

@@ -10,7 +10,7 @@ mod reply;
 
 pub use command::{Command, Login, Quotas};
 pub use privilege::{PREDEFINED_ROLES, Privilege, PrivilegeKind, Scope, predefined, privileges_of};
-pub use reply::{RoleShown, UserShown, write_result, write_roles, write_session, write_users};
+pub use reply::{RoleShown, UserShown, read_result, write_login, write_result, write_roles, write_session, write_users};
 
 #[cfg(test)]
 mod tests;

@@ -1,10 +1,10 @@
-//! Replies to commands about users.
+//! Replies to commands about users, and what those of this project send that are clients themselves.
 
 use super::command::Quotas;
 use super::fields::field;
 use super::privilege::{Privilege, Scope};
 use crate::ResultCode;
-use crate::wire::{Kind, Proto};
+use crate::wire::{Kind, Proto, WireError};
 
 /// What ends a list.
 const LIST_END: ResultCode = ResultCode(50);
@@ -39,6 +39,26 @@ pub fn write_result(out: &mut Vec<u8>, result: ResultCode) {
     let proto = Proto::begin(out, Kind::Security);
     Part::begin(out).end(out, result);
     proto.end(out);
+}
+
+/// Appends a client's log-in: its name, and what it makes of the password.
+pub fn write_login(out: &mut Vec<u8>, user: &str, credential: &str) {
+    const LOGIN: u8 = 20;
+    let proto = Proto::begin(out, Kind::Security);
+    let mut part = Part::begin(out);
+    out[part.start + 2] = LOGIN;
+    part.field(out, field::USER, user.as_bytes());
+    part.field(out, field::CREDENTIAL, credential.as_bytes());
+    part.end(out, ResultCode::OK);
+    proto.end(out);
+}
+
+/// The result that the body of a reply tells.
+///
+/// # Errors
+/// The body is too short to have one.
+pub fn read_result(body: &[u8]) -> Result<ResultCode, WireError> {
+    body.get(1).copied().map(ResultCode).ok_or(WireError::Truncated("the reply to a command about users"))
 }
 
 /// Appends the reply to a log-in: the session, and how many seconds it lasts.

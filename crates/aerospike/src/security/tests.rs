@@ -162,3 +162,15 @@ fn replies_are_what_clients_read() {
     write_users(&mut out, many.iter().map(|name| UserShown { name, roles: Vec::new() }));
     assert_eq!(parts(&out).len(), many.len() + 1, "a long list comes in messages");
 }
+
+#[test]
+fn a_log_in_is_read_as_it_was_written() {
+    let mut out = Vec::new();
+    write_login(&mut out, "jo", "$2a$…");
+    let login = Login { user: Some("jo".to_owned()), credential: Some("$2a$…".to_owned()), clear_password: None };
+    assert_eq!(Command::decode(&out[8..]), Ok(Command::Login(login)));
+    out.clear();
+    write_result(&mut out, ResultCode::INVALID_CREDENTIAL);
+    assert_eq!(read_result(&out[8..]), Ok(ResultCode::INVALID_CREDENTIAL));
+    assert!(read_result(&[0]).is_err(), "it ends too early");
+}

@@ -10,7 +10,8 @@
 //! | 4 | with flag 8: time to live |
 //! | 2 + 2 | numbers of fields and operations, then these |
 
-use super::message::{Attributes, Operations};
+use super::message::{Attributes, Operation, Operations};
+use super::writer::{append_field, append_operation};
 use super::{Fields, WireError};
 
 const REPEAT: u8 = 1;
@@ -138,5 +139,102 @@ impl<'a> Iterator for BatchEntries<'a> {
             Err(_) => self.left = 0,
         }
         Some(entry)
+    }
+}
+
+/// A batch of writes in the making: the data of its field.
+#[derive(Debug)]
+pub struct BatchWriter {
+    data: Vec<u8>,
+    count: u32,
+}
+
+impl Default for BatchWriter {
+    fn default() -> Self {
+        let mut data = Vec::new();
+        BatchEntries::write_head(0, &mut data);
+        Self { data, count: 0 }
+    }
+}
+
+impl BatchWriter {
+    /// Adds a record: its digest, flags and time to live, fields, and operations. Its index is how many were there before it.
+    pub fn push<'o>(
+        &mut self,
+        digest: &[u8; 20],
+        attributes: Attributes,
+        fields: &[(u8, &[u8])],
+        operations: impl Iterator<Item = Operation<'o>>,
+    ) {
+        let data = &mut self.data;
+        data.extend_from_slice(&self.count.to_be_bytes());
+        data.extend_from_slice(digest);
+        let Attributes { info1, info2, info3, ttl, .. } = attributes;
+        data.extend_from_slice(&[HAS_ATTRIBUTES | HAS_TTL, info1, info2, info3]);
+        data.extend_from_slice(&ttl.to_be_bytes());
+        let counts = data.len();
+        data.extend_from_slice(&[0; 4]);
+        fields.iter().for_each(|(kind, field)| append_field(data, *kind, field, &[]));
+        let mut count = 0_u16;
+        operations.for_each(|operation| {
+            append_operation(data, &operation);
+            count += 1;
+        });
+        data[counts..counts + 2].copy_from_slice(&(fields.len() as u16).to_be_bytes());
+        data[counts + 2..counts + 4].copy_from_slice(&count.to_be_bytes());
+        self.count += 1;
+        data[..4].copy_from_slice(&self.count.to_be_bytes());
+    }
+
+    /// How many records are in it.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.count as usize
+    }
+
+    /// Whether none is.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The field's data.
+    #[must_use]
+    pub fn data(&self) -> &[u8] {
+        &self.data
+    }
+
+    /// Drops all records.
+    pub fn clear(&mut self) {
+        self.count = 0;
+        self.data.clear();
+        BatchEntries::write_head(0, &mut self.data);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::{field, info2};
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let mut batch = BatchWriter::default();
+        for _ in 0..2 {
+            batch.clear();
+            for digest in [[1; 20], [2; 20]] {
+                let attributes = Attributes { info2: info2::WRITE, ttl: 77, ..Attributes::default() };
+                let operation = Operation { code: 2, particle: 3, name: b"b", value: b"value" };
+                batch.push(&digest, attributes, &[(field::NAMESPACE, b"n"), (field::SET, b"s")], [operation; 2].into_iter());
+            }
+        }
+        assert_eq!((batch.len(), batch.is_empty()), (2, false));
+        let entries: Vec<_> = BatchEntries::read(batch.data()).unwrap().map(Result::unwrap).collect();
+        assert_eq!(entries.iter().map(|entry| (entry.index, entry.digest)).collect::<Vec<_>>(), [(0, &[1; 20]), (1, &[2; 20])]);
+        let BatchEntry { attributes, fields, operations, .. } = entries[1];
+        assert_eq!((attributes.info2, attributes.ttl, operations.len()), (info2::WRITE, 77, 2));
+        assert_eq!((fields.namespace, fields.set), (Some(&b"n"[..]), Some(&b"s"[..])));
+        assert_eq!(operations.iter().last().unwrap().value, b"value");
     }
 }

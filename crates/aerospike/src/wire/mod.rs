@@ -10,7 +10,7 @@ mod header;
 mod message;
 mod writer;
 
-pub use batch::{BatchEntries, BatchEntry};
+pub use batch::{BatchEntries, BatchEntry, BatchWriter};
 pub use compression::decompress;
 pub use error::WireError;
 pub use fields::{Fields, field};

@@ -59,10 +59,7 @@ impl MessageWriter {
     /// Appends a field, given in two parts.
     pub fn field(&mut self, out: &mut Vec<u8>, kind: u8, head: &[u8], tail: &[u8]) {
         debug_assert_eq!(self.operations, 0);
-        out.extend_from_slice(&((head.len() + tail.len() + 1) as u32).to_be_bytes());
-        out.push(kind);
-        out.extend_from_slice(head);
-        out.extend_from_slice(tail);
+        append_field(out, kind, head, tail);
         self.fields += 1;
     }
 
@@ -77,11 +74,7 @@ impl MessageWriter {
     pub fn operation(&mut self, out: &mut Vec<u8>, operation: &Operation<'_>) {
         let Some(operations) = self.operations.checked_add(1) else { return };
         self.operations = operations;
-        let Operation { code, particle, name, value } = *operation;
-        let [a, b, c, d] = ((4 + name.len() + value.len()) as u32).to_be_bytes();
-        out.extend_from_slice(&[a, b, c, d, code, particle, 0, name.len() as u8]);
-        out.extend_from_slice(name);
-        out.extend_from_slice(value);
+        append_operation(out, operation);
     }
 
     /// Fills in the header.
@@ -97,6 +90,24 @@ impl MessageWriter {
         header[20..22].copy_from_slice(&self.operations.to_be_bytes());
         out[self.start..self.start + MESSAGE_HEADER_BYTES].copy_from_slice(&header);
     }
+}
+
+/// Appends a field, given in two parts.
+pub(super) fn append_field(out: &mut Vec<u8>, kind: u8, head: &[u8], tail: &[u8]) {
+    out.extend_from_slice(&((head.len() + tail.len() + 1) as u32).to_be_bytes());
+    out.push(kind);
+    out.extend_from_slice(head);
+    out.extend_from_slice(tail);
+}
+
+/// Appends an operation.
+#[inline]
+pub(super) fn append_operation(out: &mut Vec<u8>, operation: &Operation<'_>) {
+    let Operation { code, particle, name, value } = *operation;
+    let [a, b, c, d] = ((4 + name.len() + value.len()) as u32).to_be_bytes();
+    out.extend_from_slice(&[a, b, c, d, code, particle, 0, name.len() as u8]);
+    out.extend_from_slice(name);
+    out.extend_from_slice(value);
 }
 
 /// Appends a reply that is nothing but a result; `info3` says whether it ends a reply of many messages.

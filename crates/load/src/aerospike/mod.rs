@@ -3,7 +3,7 @@
 //! A row is a record, its fields are bins. Requests carry the key's digest and not the key. An insert refuses a record that exists; an
 //! update of one field keeps the other bins, one of all replaces the record, and both refuse one that does not exist.
 
-mod client;
+pub mod client;
 mod session;
 mod settings;
 mod target;

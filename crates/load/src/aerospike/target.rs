@@ -1,15 +1,16 @@
 //! An Aerospike server as a target.
 
-use super::client::Client;
+use super::client::{Client, ClientError};
 use super::session::{AerospikeSession, SessionSetup};
-use super::{AerospikeSettings, PROTOCOL, check_namespace};
+use super::{AerospikeSettings, PROTOCOL, check_namespace, wire};
 use crate::tables::{Table, Tables};
 use crate::target::{Request, RowKey, RowVersion, ServerInfo, Session, Target, TargetError, WriteKind};
 use crate::values::ValueMaker;
 use crate::workload::{Clients, Keys, Mix, OperationKind, Rows, Values};
 use ::aerospike::value::ParticleType;
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,6 +20,14 @@ const FIELDS_MAX: u32 = 1_000;
 /// How long a server may take to remove records in the background.
 const TRUNCATION_S: u64 = 60;
 const LOOK: Duration = Duration::from_millis(100);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const ANSWER_S: f64 = 10.0;
+
+/// A connection to a node, for what is asked before the load.
+struct Connection {
+    address: SocketAddr,
+    client: Client<TcpStream>,
+}
 
 /// An Aerospike server or cluster.
 #[derive(Debug)]
@@ -45,14 +54,54 @@ impl AerospikeSettings {
     }
 }
 
+impl Connection {
+    fn to(address: SocketAddr) -> Result<Self, TargetError> {
+        let connect = |source| TargetError::Connect { address, source };
+        let socket = TcpStream::connect_timeout(&address, CONNECT_TIMEOUT).map_err(connect)?;
+        socket.set_nodelay(true).map_err(connect)?;
+        let answer = Some(Duration::from_secs_f64(ANSWER_S));
+        socket.set_read_timeout(answer).and_then(|()| socket.set_write_timeout(answer)).map_err(connect)?;
+        Ok(Self { address, client: Client::new(socket) })
+    }
+
+    /// Asks for values by name.
+    fn info(&mut self, names: &[&str]) -> Result<BTreeMap<String, String>, TargetError> {
+        self.client.info(names).map_err(|error| failed(self.address, error))
+    }
+}
+
+/// As a failure of the target.
+fn failed(address: SocketAddr, error: ClientError) -> TargetError {
+    match error {
+        ClientError::Io(source) if matches!(source.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+            TargetError::Silent { address, seconds: ANSWER_S }
+        }
+        ClientError::Io(source) => TargetError::Broken { address, source },
+        ClientError::Wire(error) => wire(error),
+        ClientError::Refused { what, code } => TargetError::Refused { what: what.to_owned(), kind: code.name(), message: code.to_string() },
+        ClientError::Command { command, answer } => TargetError::Refused { what: command, kind: "error", message: answer },
+        ClientError::Login { code, .. } => TargetError::Credentials { message: code.to_string() },
+        ClientError::Unexpected => TargetError::Protocol { protocol: PROTOCOL, what: error.into() },
+    }
+}
+
+/// Sends a request about a record, that of `what`, and waits until it is carried out.
+fn carry_out(connection: &mut Connection, what: &str, request: &[u8]) -> Result<(), TargetError> {
+    let Connection { address, client } = connection;
+    client.request("a record", request).map_err(|error| match failed(*address, error) {
+        TargetError::Refused { kind, message, .. } => TargetError::Refused { what: what.to_owned(), kind, message },
+        other => other,
+    })
+}
+
 impl AerospikeTarget {
     fn new(settings: AerospikeSettings, addresses: Vec<SocketAddr>) -> Self {
         Self { settings, addresses }
     }
 
     /// A connection to the first node, which has the namespace.
-    fn client(&self) -> Result<Client, TargetError> {
-        let mut client = Client::connect(self.addresses[0])?;
+    fn client(&self) -> Result<Connection, TargetError> {
+        let mut client = Connection::to(self.addresses[0])?;
         let named = client.info(&["namespaces"])?.remove("namespaces").unwrap_or_default();
         check_namespace(&self.settings.namespace, &named)?;
         Ok(client)
@@ -75,7 +124,7 @@ impl AerospikeTarget {
 }
 
 /// Servers that remove records in the background say how many there are left.
-fn wait_until_empty(client: &mut Client, set: &str, until: Instant) -> Result<(), TargetError> {
+fn wait_until_empty(client: &mut Connection, set: &str, until: Instant) -> Result<(), TargetError> {
     loop {
         let told = client.info(&[set])?.remove(set).unwrap_or_default();
         let left = told.trim_end_matches(';').split(':').find_map(|pair| pair.strip_prefix("objects="));
@@ -137,10 +186,10 @@ impl Target for AerospikeTarget {
             let what = format!("set {}", table.name(&self.settings.set));
             out.clear();
             session.request(0, &Request::Write { row, field: None, kind: WriteKind::Insert, timestamp_us: 0 }, &mut out);
-            client.request(&what, &out)?;
+            carry_out(&mut client, &what, &out)?;
             out.clear();
             session.remove(key, &mut out);
-            client.request(&what, &out)?;
+            carry_out(&mut client, &what, &out)?;
         }
         Ok(())
     }
@@ -154,7 +203,8 @@ impl Target for AerospikeTarget {
         // The first one even if this node has none of its records.
         let sets: BTreeSet<&str> = named.filter(|set| Table::named(set, first).is_some()).chain([first.as_str()]).collect();
         for set in &sets {
-            client.command(&format!("truncate:namespace={namespace};set={set}"))?;
+            let command = format!("truncate:namespace={namespace};set={set}");
+            client.client.command(&command).map_err(|error| failed(client.address, error))?;
         }
         let until = Instant::now() + Duration::from_secs(TRUNCATION_S);
         sets.iter().try_for_each(|set| wait_until_empty(&mut client, &format!("sets/{namespace}/{set}"), until))

@@ -1,45 +1,14 @@
 //! One connection as a client has it before the load starts: STARTUP, schema, PREPARE; one request at a time, over any transport.
 
+use crate::transport::Transport;
 use ::cql::wire::{
     CompressionWorkspace, Consistency, Direction, ErrorKind, ErrorResponse, FRAME_BODY_BYTES_MAX, Frame, FrameDecoder, FrameEncoder,
     FrameFlags, Opcode, Prepare, ProtocolVersion, Query, QueryParameters, Request, Response, ResultResponse, Rows, StreamId, Values,
     WireError, write_startup,
 };
-use std::io::{Read, Write};
 
 /// The stream of all these requests: none are pipelined.
 const STREAM: StreamId = StreamId(0);
-
-/// How bytes get to the server and back.
-pub trait Transport {
-    /// Sends all of `bytes`.
-    ///
-    /// # Errors
-    /// When the connection is broken.
-    fn send(&mut self, bytes: &[u8]) -> std::io::Result<()>;
-
-    /// Waits for bytes and appends them, at least one.
-    ///
-    /// # Errors
-    /// When the connection is broken or has ended.
-    fn receive(&mut self, bytes: &mut Vec<u8>) -> std::io::Result<()>;
-}
-
-impl Transport for std::net::TcpStream {
-    fn send(&mut self, bytes: &[u8]) -> std::io::Result<()> {
-        self.write_all(bytes)
-    }
-
-    fn receive(&mut self, bytes: &mut Vec<u8>) -> std::io::Result<()> {
-        let mut buffer = [0; 16 << 10];
-        let length = self.read(&mut buffer)?;
-        if length == 0 {
-            return Err(std::io::ErrorKind::UnexpectedEof.into());
-        }
-        bytes.extend_from_slice(&buffer[..length]);
-        Ok(())
-    }
-}
 
 /// Why a request got no result.
 #[derive(Debug, thiserror::Error)]

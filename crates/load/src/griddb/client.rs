@@ -1,4 +1,4 @@
-//! A blocking connection for what is asked before the load: who is there, and the containers.
+//! A connection that waits for its answers: who is there, the containers, and their rows.
 
 use super::handshake::{Handshake, Identity, Stage};
 use super::session::REPLY_BYTES_MAX;
@@ -19,23 +19,27 @@ const HEADER_BYTES: usize = 20;
 const HEADER_BYTES_V6: usize = 32;
 
 /// A connection that has logged in.
-pub(super) struct Client {
+pub struct Client {
     address: SocketAddr,
     socket: TcpStream,
     identity: Identity,
     last_id: i64,
     /// How many the server has.
-    pub(super) partitions: u32,
+    pub partitions: u32,
 }
 
 impl Client {
-    pub(super) fn connect(address: SocketAddr, settings: &GridDbSettings) -> Result<Self, TargetError> {
+    /// Connects, and logs in as the settings say; in a database, or in that of who names none.
+    ///
+    /// # Errors
+    /// When nobody answers, or does not let the client in.
+    pub fn connect(address: SocketAddr, settings: &GridDbSettings, database: Option<&str>) -> Result<Self, TargetError> {
         let connect = |source| TargetError::Connect { address, source };
         let socket = TcpStream::connect_timeout(&address, Duration::from_secs_f64(CONNECT_S)).map_err(connect)?;
         socket.set_nodelay(true).map_err(connect)?;
         let answer = Some(Duration::from_secs_f64(ANSWER_S));
         socket.set_read_timeout(answer).and_then(|()| socket.set_write_timeout(answer)).map_err(connect)?;
-        let identity = Identity::new(settings, is_ipv6(&address));
+        let identity = Identity::new(settings, is_ipv6(&address)).in_database(database);
         let mut client = Self { address, socket, identity, last_id: 0, partitions: 1 };
         let mut handshake = Handshake::new();
         while handshake.stage != Stage::Ready {
@@ -50,12 +54,16 @@ impl Client {
     }
 
     /// The partition of a container.
-    pub(super) fn partition_of(&self, name: &ContainerName) -> i32 {
+    #[must_use]
+    pub fn partition_of(&self, name: &ContainerName) -> i32 {
         client::partition_of(name, self.partitions)
     }
 
     /// Sends a statement about `what`, and has `read` read its results.
-    pub(super) fn ask<T>(
+    ///
+    /// # Errors
+    /// When the server refuses it, or its answer cannot be read. After another error than [`TargetError::Refused`] nobody knows what comes next.
+    pub fn ask<T>(
         &mut self,
         what: &str,
         (number, partition): (i32, i32),

@@ -30,6 +30,8 @@ pub(super) struct Identity {
     user: String,
     digest: String,
     cluster: String,
+    /// That of who names none without.
+    database: Option<String>,
     /// Whether frames have addresses of IPv6.
     pub(super) is_ipv6: bool,
 }
@@ -65,7 +67,12 @@ pub(super) struct Place {
 impl Identity {
     pub(super) fn new(settings: &GridDbSettings, is_ipv6: bool) -> Self {
         let GridDbSettings { user, password, cluster, .. } = settings;
-        Self { user: user.clone(), digest: password_digest(password), cluster: cluster.clone(), is_ipv6 }
+        Self { user: user.clone(), digest: password_digest(password), cluster: cluster.clone(), database: None, is_ipv6 }
+    }
+
+    /// The same in a database.
+    pub(super) fn in_database(self, database: Option<&str>) -> Self {
+        Self { database: database.map(str::to_owned), ..self }
     }
 
     /// Appends a statement.
@@ -85,8 +92,8 @@ impl Handshake {
         match self.stage {
             Stage::Connecting => identity.request(statement::CONNECT, 0, id, out, client::connect),
             Stage::LoggingIn => {
-                let Identity { user, digest, cluster, .. } = identity;
-                let arguments = LoginArguments { user, digest, cluster_name: cluster, database: None };
+                let Identity { user, digest, cluster, database, .. } = identity;
+                let arguments = LoginArguments { user, digest, cluster_name: cluster, database: database.as_deref() };
                 identity.request(statement::LOGIN, 0, id, out, |out| client::log_in(&arguments, out));
             }
             Stage::AskingForPartitions => identity.request(statement::GET_PARTITION_ADDRESS, 0, id, out, client::find_master),

@@ -11,7 +11,7 @@
 //! | [`gathered`] | what a connection was asked and has not sent |
 //! | [`format`] | columns, keys and rows of the dataset as the protocol has them |
 
-mod client;
+pub mod client;
 mod format;
 mod gathered;
 mod handshake;

@@ -58,7 +58,7 @@ impl GridDbSettings {
 
 impl GridDbTarget {
     fn client(&self) -> Result<Client, TargetError> {
-        Client::connect(self.addresses[0], &self.settings)
+        Client::connect(self.addresses[0], &self.settings, None)
     }
 
     fn container(&self, table: Table) -> ContainerName {

@@ -28,8 +28,9 @@ pub(crate) struct HashedFor {
 /// What Aerospike's clients make of no password at all.
 pub(crate) const FORBIDDEN_AEROSPIKE_HASH: &str = "$2a$10$7EqJtq98hPqEX7fNZaFWoOLCkFexA7A9eoJ0Ew.mTDdk.E60D.9zS";
 
-/// What Aerospike's clients send in place of a password.
-fn aerospike_hash(password: &str) -> Option<String> {
+/// What Aerospike's clients send in place of a password; none of one that is too long.
+#[must_use]
+pub fn aerospike_hash(password: &str) -> Option<String> {
     let parts = bcrypt::hash_with_salt(password, HASH_COST, AEROSPIKE_SALT).ok()?;
     Some(parts.format_for_version(bcrypt::Version::TwoA))
 }

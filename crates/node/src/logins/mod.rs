@@ -18,9 +18,9 @@ mod session_tokens;
 mod state;
 mod steps;
 
-pub use self::hashing::fits;
 pub(crate) use self::hashing::{
     FORBIDDEN_AEROSPIKE_HASH, HashedFor, Salts, hash_aerospike, hash_griddb, hash_password, is_aerospike_hash, is_griddb_digest,
 };
+pub use self::hashing::{aerospike_hash, fits};
 pub(crate) use self::session_tokens::{SESSION_S, SessionKey, role_of_token};
 pub(crate) use self::state::{COMPUTE_TAGS, Credentials, HashedChange, LoginRefusal, LoginTag, Logins};

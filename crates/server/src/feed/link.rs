@@ -1,7 +1,7 @@
 //! A connection to a CQL port, plain or by TLS.
 
 use crate::tls_stream::TlsStream;
-use load::cql::client::Transport;
+use load::transport::Transport;
 use std::io::{Error, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::sync::Arc;

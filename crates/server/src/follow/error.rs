@@ -1,6 +1,6 @@
 //! Why a table is not followed.
 
-use crate::cql_endpoint::EndpointError;
+use crate::endpoint::EndpointError;
 use crate::feed::FeedError;
 use crate::patience::Passing;
 

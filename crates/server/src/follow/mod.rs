@@ -26,7 +26,7 @@ pub(crate) use error::FollowError;
 pub(crate) use target::POSITIONS;
 
 use crate::cli::FollowArguments;
-use crate::cql_endpoint::{Endpoint, ends};
+use crate::endpoint::{Endpoint, Protocol, ends};
 use crate::feed::{Reader, Since, Source, Step};
 use crate::patience::patiently;
 use followed::Followed;
@@ -44,7 +44,7 @@ const STORE_IDLE: Duration = Duration::from_secs(5);
 
 /// Follows until a table cannot be followed any more, or, if that is asked for, all changes are applied.
 pub(crate) fn run(arguments: &FollowArguments) -> Result<ExitCode, FollowError> {
-    let (from, to) = ends(&arguments.ends)?;
+    let (from, to) = ends(Protocol::Cql, &arguments.ends)?;
     let names = arguments.table.iter().map(|name| {
         let parts = name.split_once('.').filter(|(keyspace, table)| !keyspace.is_empty() && !table.is_empty());
         parts.map(|(keyspace, table)| (keyspace.to_owned(), table.to_owned())).ok_or_else(|| FollowError::Table { name: name.clone() })

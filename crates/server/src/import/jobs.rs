@@ -1,8 +1,6 @@
-//! Ranges of tables, done by several threads.
+//! Pieces of what is to be done, done by several threads.
 
 use super::error::ImportError;
-use super::plan::Plan;
-use super::ranges::Range;
 use crate::meter::Meter;
 use crate::patience::patiently_until;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -12,31 +10,24 @@ use std::time::Duration;
 /// For so long a side may be away.
 const PATIENCE: Duration = Duration::from_secs(5 * 60);
 
-/// What one job does at a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Piece {
-    /// Which of the plans.
-    pub(super) plan: usize,
-    pub(super) range: Range,
-    /// The token after which the range begins of which this is what is left.
-    pub(super) after: i64,
-}
-
 /// What jobs are told.
 pub(super) struct Jobs<'a> {
-    pub(super) count: usize,
+    count: usize,
     pub(super) meter: &'a Meter,
-    pub(super) is_over: AtomicBool,
+    is_over: AtomicBool,
 }
 
-impl Jobs<'_> {
+impl<'a> Jobs<'a> {
+    pub(super) fn new(count: u16, meter: &'a Meter) -> Self {
+        Self { count: usize::from(count), meter, is_over: AtomicBool::new(false) }
+    }
+
     /// Does all pieces. The first failure ends all jobs.
-    pub(super) fn run<W>(
+    pub(super) fn run<P: Sync, W>(
         &self,
-        plans: &[Plan],
-        pieces: &[Piece],
+        pieces: &[P],
         start: impl Fn(usize) -> W + Sync,
-        work: impl Fn(&mut W, &Piece) -> Result<(), ImportError> + Sync,
+        work: impl Fn(&mut W, &P) -> Result<(), ImportError> + Sync,
     ) -> Result<(), ImportError> {
         let (next, failed) = (AtomicUsize::new(0), Mutex::new(None));
         let fail = |error: ImportError| {
@@ -50,10 +41,7 @@ impl Jobs<'_> {
             {
                 match work(&mut worker, piece) {
                     Ok(()) => self.meter.add_done(1),
-                    Err(error) => {
-                        let Plan { keyspace, table, .. } = &plans[piece.plan];
-                        fail(ImportError::Of { keyspace: keyspace.clone(), table: table.clone(), error: Box::new(error) });
-                    }
+                    Err(error) => fail(error),
                 }
             }
         };

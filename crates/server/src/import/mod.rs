@@ -1,145 +1,30 @@
-//! `tarndb import`: copies a keyspace, or tables of it, from another CQL database, while clients write there.
+//! `tarndb import`: copies what another database has into this one, while clients work there.
 //!
-//! ```text
-//! source: system_schema ─► keyspace, types, tables of the target ─► ranges of tokens, several at once: page ─► statements ─► answers ─► state
-//!                                                            └─► indexes, views ─► with --verify: digests of both sides, range by range
-//! ```
+//! - [`cql`]: a keyspace of Cassandra, ScyllaDB or TarnDB.
+//! - [`aerospike`]: a namespace of Aerospike or TarnDB.
+//! - [`griddb`]: containers of GridDB or TarnDB.
+//! - [`jobs`], [`differences`], [`error`]: what these have in common.
 //!
-//! - [`schema`], [`statements`], [`make`]: what the source has, and how the target gets it.
-//! - [`plan`], [`row`]: how rows are read and written, with timestamps and times to live.
-//! - [`ranges`], [`state`]: the ring in parts, and how far each is.
-//! - [`connection`], [`jobs`], [`copy`], [`verify`]: threads, each with a connection to either side.
-//!
-//! Invariants:
-//! - A cell keeps its timestamp. So a page may be written again, and whatever a client writes to the target meanwhile wins if it is newer.
-//! - A null is never written: nothing of the target is deleted.
-//! - A range is stored as done once the target has answered all its writes. So an import that is killed goes on, and repeats some.
+//! Each reads by the source's protocol, writes by the same one of TarnDB, keeps in the target what is done, and goes on from there.
 
-mod connection;
-mod copy;
+mod aerospike;
+mod cql;
+mod differences;
 mod error;
+mod griddb;
 mod jobs;
-mod make;
-mod plan;
-mod ranges;
-mod row;
-mod schema;
-mod state;
-mod statements;
-mod tables;
-mod verify;
 
 pub(crate) use error::ImportError;
 
 use crate::cli::ImportArguments;
-use crate::cql_endpoint::{Endpoint, ends};
-use crate::meter::{Meter, Unit};
-use crate::throttle::Throttle;
-use copy::{Copier, Copying};
-use jobs::{Jobs, Piece};
-use plan::Plan;
-use schema::Table;
-use state::State;
+use crate::endpoint::Protocol;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Instant;
-use verify::{Verifier, Verify};
 
 /// Copies, and compares if that is asked for.
 pub(crate) fn run(arguments: &ImportArguments) -> Result<ExitCode, ImportError> {
-    let (from, to) = ends(&arguments.ends)?;
-    let (mut source, mut target) = (from.source(), to.source());
-    let keyspace = tables::read(&mut source, &arguments.keyspace)?;
-    let (tables, mut left_out) = tables::choose(&keyspace, &arguments.table)?;
-    let missing = make::keyspace(&mut target, &keyspace, &tables, arguments.replication_factor)?;
-    let mut state = State::new(to.source(), &keyspace.name);
-    state.make()?;
-    // What was copied to a table that is gone is copied again.
-    let anew: Vec<&Table> = if arguments.restart { tables.iter().collect() } else { missing.clone() };
-    anew.into_iter().try_for_each(|table| state.forget(table))?;
-    missing.into_iter().try_for_each(|table| make::table(&mut target, &keyspace.name, table))?;
-    let plans = tables.iter().map(|table| tables::plan(&mut source, &keyspace, table)).collect::<Result<Vec<_>, _>>()?;
-    let ends = (&from, &to);
-    copy_rows(arguments, ends, &plans, &mut state)?;
-    left_out.extend(make::after_rows(&mut target, &arguments.keyspace, &tables)?);
-    left_out.iter().for_each(|what| eprintln!("left out: {what}"));
-    if arguments.verify {
-        compare(arguments, ends, &plans)?;
+    match Protocol::of(&arguments.ends.from)? {
+        Protocol::Cql => cql::run(arguments),
+        Protocol::Aerospike => aerospike::run(arguments),
+        Protocol::GridDb => griddb::run(arguments),
     }
-    match left_out.len() {
-        0 => Ok(ExitCode::SUCCESS),
-        count => Err(ImportError::LeftOut { keyspace: arguments.keyspace.clone(), count }),
-    }
-}
-
-fn jobs<'a>(arguments: &ImportArguments, meter: &'a Meter) -> Jobs<'a> {
-    Jobs { count: usize::from(arguments.jobs), meter, is_over: AtomicBool::new(false) }
-}
-
-/// What is left of all ranges of all tables.
-fn pieces(plans: &[Plan], state: &mut State<'_>) -> Result<Vec<Piece>, ImportError> {
-    let mut pieces = Vec::new();
-    for (number, plan) in plans.iter().enumerate() {
-        let done = state.done(plan)?;
-        let left = ranges::all().into_iter().filter_map(|range| {
-            let left = ranges::left(range, done.get(&range.after).copied())?;
-            Some(Piece { plan: number, range: left, after: range.after })
-        });
-        pieces.extend(left);
-    }
-    Ok(pieces)
-}
-
-fn copy_rows(
-    arguments: &ImportArguments,
-    (from, to): (&Endpoint, &Endpoint),
-    plans: &[Plan],
-    state: &mut State<'_>,
-) -> Result<(), ImportError> {
-    let pieces = pieces(plans, state)?;
-    let (begun, all) = (Instant::now(), plans.len() as u64 * ranges::RANGES);
-    let before = all - pieces.len() as u64;
-    if before > 0 {
-        eprintln!("goes on where it was: {before} of {all} ranges are copied; --restart copies them again");
-    }
-    let later_us = plans.iter().map(|plan| state.begin(plan)).collect::<Result<Vec<_>, _>>()?;
-    let meter = Meter::start(Unit::Rows, before, all, "ranges");
-    let jobs = jobs(arguments, &meter);
-    let copy = Copying {
-        keyspace: &arguments.keyspace,
-        plans,
-        later_us: &later_us,
-        jobs: &jobs,
-        throttle: Throttle::new(arguments.max_rows_per_second),
-        consistency: arguments.consistency.on_the_wire(),
-        page_rows: arguments.page_rows,
-    };
-    jobs.run(plans, &pieces, |number| Copier::new(&copy, (from, to), number), Copier::range)?;
-    let (rows, seconds) = (meter.amount(), begun.elapsed().as_secs_f64());
-    let line = format!(
-        "{}: {rows} rows copied of {} tables in {seconds:.1} s, {:.0} a second",
-        arguments.keyspace,
-        plans.len(),
-        rows as f64 / seconds
-    );
-    meter.say(&line);
-    Ok(())
-}
-
-fn compare(arguments: &ImportArguments, (from, to): (&Endpoint, &Endpoint), plans: &[Plan]) -> Result<(), ImportError> {
-    let ranges = ranges::all();
-    let pieces: Vec<Piece> =
-        (0..plans.len()).flat_map(|plan| ranges.iter().map(move |range| Piece { plan, range: *range, after: range.after })).collect();
-    let meter = Meter::start(Unit::Rows, 0, pieces.len() as u64, "ranges compared");
-    let jobs = jobs(arguments, &meter);
-    let consistency = arguments.consistency.on_the_wire();
-    let throttle = Throttle::new(arguments.max_rows_per_second);
-    let verify = Verify { plans, jobs: &jobs, throttle, consistency, page_rows: arguments.page_rows, different: AtomicU64::new(0) };
-    jobs.run(plans, &pieces, |number| Verifier::new(&verify, (from, to), number), Verifier::range)?;
-    let rows = verify.different.load(Ordering::Relaxed);
-    if rows > 0 {
-        return Err(ImportError::NotTheSame { keyspace: arguments.keyspace.clone(), rows });
-    }
-    meter.say(&format!("{}: {} rows are the same on both sides", arguments.keyspace, meter.amount()));
-    Ok(())
 }

@@ -12,6 +12,7 @@ mod encryption;
 mod griddb;
 mod griddb_logins;
 mod harness;
+mod import_griddb;
 mod inspect;
 mod limits;
 mod live_settings;

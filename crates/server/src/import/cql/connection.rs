@@ -1,6 +1,6 @@
 //! A connection to one side, with the statements of the table that is worked on.
 
-use crate::cql_endpoint::Endpoint;
+use crate::endpoint::Endpoint;
 use crate::feed::{Link, VERSION};
 use cql::wire::{Consistency, Execute, QueryParameters, Request, Response, ResultResponse, Rows, ValuesBuffer};
 use load::cql::client::{Client, ClientError, PreparedStatement};

@@ -3,14 +3,15 @@
 //! A digest is of values, of timestamps, and of whether there is a time to live: what is left of one differs from one moment to the next. Of lists the
 //! timestamps are not compared, for those are the newest element's at the target.
 
+use super::super::differences::Differences;
+use super::super::error::ImportError;
+use super::super::jobs::Jobs;
 use super::connection::Connection;
 use super::copy::borders;
-use super::error::ImportError;
-use super::jobs::{Jobs, Piece};
 use super::plan::{Cells, Plan};
-use super::ranges::Range;
+use super::ranges::{Piece, Range};
 use super::row::Row;
-use crate::cql_endpoint::Endpoint;
+use crate::endpoint::Endpoint;
 use crate::throttle::Throttle;
 use cql::value::{build, layout, text};
 use cql::wire::{Consistency, Rows};
@@ -18,12 +19,9 @@ use load::cql::client::ClientError;
 use model::DataType;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Rows that are compared one by one: a range with more is halved.
 const ROWS_MAX: usize = 50_000;
-/// Rows that are told.
-const TOLD_MAX: u64 = 20;
 
 /// What all jobs share.
 pub(super) struct Verify<'a> {
@@ -33,7 +31,7 @@ pub(super) struct Verify<'a> {
     pub(super) consistency: Consistency,
     pub(super) page_rows: u32,
     /// Rows that are not the same.
-    pub(super) different: AtomicU64,
+    pub(super) differences: Differences<'a>,
 }
 
 /// One job.
@@ -76,14 +74,18 @@ impl<'a> Verifier<'a> {
     /// Compares a range.
     pub(super) fn range(&mut self, piece: &Piece) -> Result<(), ImportError> {
         let plan = &self.verify.plans[piece.plan];
+        self.compare_range(plan, piece.range).map_err(|error| error.of(&plan.keyspace, &plan.table))
+    }
+
+    fn compare_range(&mut self, plan: &Plan, range: Range) -> Result<(), ImportError> {
         let mut digests = [Digest::default(); 2];
         for (side, sum) in [&mut self.source, &mut self.target].into_iter().zip(&mut digests) {
-            side.scan(self.verify, plan, piece.range, |rows| {
+            side.scan(self.verify, plan, range, |rows| {
                 each(plan, rows, |row| *sum = Digest { rows: sum.rows + 1, sum: sum.sum.wrapping_add(digest(plan, row)) });
             })?;
         }
         self.verify.jobs.meter.add(digests[0].rows as usize);
-        if digests[0] == digests[1] { Ok(()) } else { self.compare(plan, piece.range) }
+        if digests[0] == digests[1] { Ok(()) } else { self.compare(plan, range) }
     }
 
     /// Compares the rows of a range in which something differs.
@@ -124,12 +126,7 @@ impl<'a> Verifier<'a> {
     }
 
     fn tell(&self, plan: &Plan, text: &str) {
-        let before = self.verify.different.fetch_add(1, Ordering::Relaxed);
-        if before < TOLD_MAX {
-            self.verify.jobs.meter.say(&format!("{}.{}: {text}", plan.keyspace, plan.table));
-        } else if before == TOLD_MAX {
-            self.verify.jobs.meter.say("more rows differ, which are counted only");
-        }
+        self.verify.differences.add(&format!("{}.{}", plan.keyspace, plan.table), text);
     }
 }
 

@@ -10,6 +10,16 @@ pub(super) struct Range {
     pub(super) last: i64,
 }
 
+/// What one job does at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    /// Which of the plans.
+    pub(super) plan: usize,
+    pub(super) range: Range,
+    /// The token after which the range begins of which this is what is left.
+    pub(super) after: i64,
+}
+
 impl Range {
     /// Both halves; `None` for one token.
     pub(super) fn halves(self) -> Option<[Self; 2]> {

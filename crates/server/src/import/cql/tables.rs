@@ -1,6 +1,6 @@
 //! Which tables of the source are copied, and how each is read.
 
-use super::error::ImportError;
+use super::super::error::ImportError;
 use super::plan::{Plan, Times};
 use super::schema::{self, Keyspace, Table};
 use super::state::STATE;

@@ -3,7 +3,7 @@
 //! A range is done up to a token once the target has answered all writes before it. A table of the source has an id: another table of that name, or
 //! of another database, begins anew.
 
-use super::error::ImportError;
+use super::super::error::ImportError;
 use super::plan::Plan;
 use super::schema::Table;
 use crate::feed::{Cells, Source, quoted};

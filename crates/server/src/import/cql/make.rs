@@ -2,7 +2,7 @@
 //!
 //! Before rows: keyspace, types, tables. After them: indexes and views, which are built from the rows that are there.
 
-use super::error::ImportError;
+use super::super::error::ImportError;
 use super::schema::{self, Column, ColumnKind, Keyspace, Table, UserType};
 use super::statements::{create_index, create_keyspace, create_table, create_type, create_view, in_order};
 use crate::feed::{FeedError, Source};

@@ -1,13 +1,13 @@
 //! Ranges of a table, page by page from the source to the target.
 
+use super::super::error::ImportError;
+use super::super::jobs::Jobs;
 use super::connection::{Connection, Open};
-use super::error::ImportError;
-use super::jobs::{Jobs, Piece};
 use super::plan::Plan;
-use super::ranges::Range;
+use super::ranges::{Piece, Range};
 use super::row;
 use super::state::State;
-use crate::cql_endpoint::Endpoint;
+use crate::endpoint::Endpoint;
 use crate::feed::FeedError;
 use crate::throttle::Throttle;
 use cql::value::{partition_key, token};
@@ -61,8 +61,12 @@ impl<'a> Copier<'a> {
 
     /// Copies what is left of a range, and stores how far it is.
     pub(super) fn range(&mut self, piece: &Piece) -> Result<(), ImportError> {
-        let Copying { plans, jobs, throttle, .. } = self.copy;
-        let plan = &plans[piece.plan];
+        let plan = &self.copy.plans[piece.plan];
+        self.copy_range(plan, piece).map_err(|error| error.of(&plan.keyspace, &plan.table))
+    }
+
+    fn copy_range(&mut self, plan: &Plan, piece: &Piece) -> Result<(), ImportError> {
+        let Copying { jobs, throttle, .. } = self.copy;
         let (mut next, mut stored, mut done_to): (Option<Vec<u8>>, _, _) = (None, Instant::now(), piece.range.after);
         loop {
             let mut later_us = self.copy.later_us[piece.plan] - 1;

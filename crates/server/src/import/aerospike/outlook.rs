@@ -1,0 +1,98 @@
+//! What both sides have before anything is copied: the namespace, the sets that are asked for, and what is not copied.
+
+use super::super::error::ImportError;
+use super::connector::{Connection, Connector};
+use crate::cli::ImportArguments;
+use load::aerospike::client::ClientError;
+use std::collections::BTreeSet;
+
+/// Checks both sides; says what is not copied, and gives how many things that is.
+pub(super) fn look(arguments: &ImportArguments, source: &Connector, target: &Connector) -> Result<usize, ImportError> {
+    let namespace = &arguments.keyspace;
+    let mut from = source.connect(0)?;
+    let known = list(source, &mut from, "namespaces")?;
+    if !has(&known, namespace) {
+        return Err(ImportError::NoNamespace { namespace: namespace.clone(), known: known.replace(';', ", ") });
+    }
+    let known = list(target, &mut target.connect(0)?, "namespaces")?;
+    if !has(&known, namespace) {
+        return Err(ImportError::NoNamespaceHere { namespace: namespace.clone(), known: known.replace(';', ", ") });
+    }
+    let known = known_sets(source, &mut from, namespace)?;
+    if let Some(set) = arguments.table.iter().find(|set| !known.contains(*set)) {
+        let known = known.into_iter().collect::<Vec<_>>().join(", ");
+        return Err(ImportError::NoSet { namespace: namespace.clone(), set: set.clone(), known });
+    }
+    let left_out = left_out(source, &mut from, namespace)?;
+    left_out.iter().for_each(|what| eprintln!("left out: {what}"));
+    Ok(left_out.len())
+}
+
+fn has(list: &str, name: &str) -> bool {
+    list.split(';').any(|known| known == name)
+}
+
+fn value(connector: &Connector, connection: &mut Connection, command: &str) -> Result<String, ImportError> {
+    let told = connection.info(&[command]).map_err(|error| connector.failed(error))?;
+    Ok(told.into_values().next().unwrap_or_default())
+}
+
+/// The value of a command that every server knows.
+fn list(connector: &Connector, connection: &mut Connection, command: &str) -> Result<String, ImportError> {
+    let answer = value(connector, connection, command)?;
+    if answer.starts_with("ERROR") {
+        return Err(connector.failed(ClientError::Command { command: command.to_owned(), answer }));
+    }
+    Ok(answer)
+}
+
+/// The values of a key in what is told of several things: `key=value` with `:` or `,` between, things with `;`.
+fn values_of<'t>(text: &'t str, key: &str) -> impl Iterator<Item = &'t str> {
+    text.split([';', ':', ',']).filter_map(move |pair| pair.split_once('=').filter(|(name, _)| *name == key).map(|(_, value)| value))
+}
+
+/// Of all nodes that are named: a node tells those of which it has records.
+fn known_sets(source: &Connector, first: &mut Connection, namespace: &str) -> Result<BTreeSet<String>, ImportError> {
+    let command = format!("sets/{namespace}");
+    let mut sets: BTreeSet<String> = values_of(&list(source, first, &command)?, "set").map(str::to_owned).collect();
+    for address in source.addresses() {
+        if let Ok(mut connection) = source.connect_to(address) {
+            sets.extend(values_of(&value(source, &mut connection, &command)?, "set").map(str::to_owned));
+        }
+    }
+    Ok(sets)
+}
+
+/// Secondary indexes and users' functions, which TarnDB does not serve to the protocol's clients.
+fn left_out(source: &Connector, connection: &mut Connection, namespace: &str) -> Result<Vec<String>, ImportError> {
+    let mut indexes = value(source, connection, &format!("sindex-list:ns={namespace}"))?;
+    if !indexes.contains("indexname=") {
+        // As servers of before 6.0 are asked.
+        indexes = value(source, connection, &format!("sindex/{namespace}"))?;
+    }
+    let functions = value(source, connection, "udf-list")?;
+    let indexes =
+        values_of(&indexes, "indexname").map(|name| format!("index {name}: TarnDB serves no secondary indexes to Aerospike's clients"));
+    let functions =
+        values_of(&functions, "filename").map(|name| format!("module {name}: TarnDB runs no functions for Aerospike's clients"));
+    Ok(indexes.chain(functions).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_servers_tell_is_read() {
+        let sets = "ns=test:set=users:objects=5:tombstones=0;ns=test:set=orders:objects=1;";
+        assert_eq!(values_of(sets, "set").collect::<Vec<_>>(), ["users", "orders"]);
+        let indexes = "ns=test:indexname=by_age:set=users:bin=age:type=numeric:state=RW;";
+        assert_eq!(values_of(indexes, "indexname").collect::<Vec<_>>(), ["by_age"]);
+        assert_eq!(
+            values_of("filename=a.lua,hash=1,type=LUA;filename=b.lua,hash=2,type=LUA;", "filename").collect::<Vec<_>>(),
+            ["a.lua", "b.lua"]
+        );
+        assert_eq!(values_of("ERROR:201:no index", "indexname").count(), 0);
+        assert!(has("test;app", "app") && !has("test;application", "app") && !has("", "app"));
+    }
+}

@@ -1,0 +1,160 @@
+//! Both sides, compared container by container: by a digest of all rows, and row by row where those differ.
+
+use super::super::differences::Differences;
+use super::super::error::ImportError;
+use super::super::jobs::Jobs;
+use super::containers;
+use super::link::Link;
+use super::rows::{self, Row};
+use crate::throttle::Throttle;
+use griddb::client::Description;
+use griddb::{ElementType, GridError};
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// Rows that are compared one by one: of a larger container it is only said that it differs.
+const ROWS_MAX: usize = 1_000_000;
+
+/// One job.
+pub(super) struct Verifier<'a> {
+    source: Link<'a>,
+    target: Link<'a>,
+    jobs: &'a Jobs<'a>,
+    throttle: &'a Throttle,
+    differences: &'a Differences<'a>,
+}
+
+/// Of all rows of a container, in whatever order they come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Digest {
+    rows: u64,
+    sum: u64,
+}
+
+impl<'a> Verifier<'a> {
+    pub(super) fn new(
+        (source, target): (Link<'a>, Link<'a>),
+        (jobs, throttle, differences): (&'a Jobs<'a>, &'a Throttle, &'a Differences<'a>),
+    ) -> Self {
+        Self { source, target, jobs, throttle, differences }
+    }
+
+    /// Compares a container.
+    pub(super) fn compare(&mut self, database: &str, container: &Description) -> Result<(), ImportError> {
+        let (jobs, what) = (self.jobs, format!("{database}.{}", container.name));
+        let there = jobs.patiently(|| containers::described(&mut self.target, &container.name))?;
+        let Some(there) = there.map_err(ImportError::Told)? else {
+            self.differences.add(&what, "missing at the target");
+            return Ok(());
+        };
+        if (there.kind, &there.columns, there.key_len) != (container.kind, &container.columns, container.key_len) {
+            self.differences.add(&what, "its columns, or its row key, are not the same");
+            return Ok(());
+        }
+        let mut digests = [Digest::default(); 2];
+        for ((side, of_side), digest) in [(&mut self.source, container), (&mut self.target, &there)].into_iter().zip(&mut digests) {
+            scan(jobs, side, of_side, |row| {
+                *digest = Digest { rows: digest.rows + 1, sum: digest.sum.wrapping_add(hash(row)) };
+            })?;
+        }
+        jobs.meter.add(digests[0].rows as usize);
+        self.throttle.pass(digests[0].rows as usize);
+        if digests[0] == digests[1] {
+            return Ok(());
+        }
+        let most = digests[0].rows.max(digests[1].rows);
+        if container.key_len == 0 || most > ROWS_MAX as u64 {
+            let [at_source, at_target] = digests.map(|digest| digest.rows);
+            self.differences.add(&what, &format!("not the same: {at_source} rows at the source, {at_target} at the target"));
+            return Ok(());
+        }
+        self.compare_rows(&what, container, &there)
+    }
+
+    /// Compares the rows of a container in which something differs.
+    fn compare_rows(&mut self, what: &str, container: &Description, there: &Description) -> Result<(), ImportError> {
+        let (jobs, key_len) = (self.jobs, container.key_len);
+        let mut known = HashMap::new();
+        scan(jobs, &mut self.source, container, |row| known.extend([(key_of(row, key_len), hash(row))]))?;
+        let mut found = Vec::new();
+        scan(jobs, &mut self.target, there, |row| {
+            let key = key_of(row, key_len);
+            match known.remove(&key) {
+                Some(hashed) if hashed == hash(row) => {}
+                Some(_) => found.push(("not the same", key)),
+                None => found.push(("only at the target", key)),
+            }
+        })?;
+        found.extend(known.into_keys().map(|key| ("missing at the target", key)));
+        for (how, key) in found {
+            self.differences.add(what, &format!("{how}: {}", key_text(container, &key)));
+        }
+        Ok(())
+    }
+}
+
+/// The cells of a row's key.
+type Key = Vec<Vec<u8>>;
+
+fn key_of(row: &Row<'_>, key_len: usize) -> Key {
+    row.iter().take(key_len).map(|cell| cell.unwrap_or_default().to_vec()).collect()
+}
+
+/// Gives `each` all rows of a container, each once: a part is counted when it has come whole.
+fn scan(jobs: &Jobs<'_>, side: &mut Link<'_>, container: &Description, mut each: impl FnMut(&Row<'_>)) -> Result<(), ImportError> {
+    let mut state = None::<Vec<u8>>;
+    loop {
+        let next = jobs.patiently(|| {
+            rows::part(side, container, state.as_deref(), |row| {
+                each(row);
+                Ok::<(), GridError>(())
+            })
+        })?;
+        state = next.map_err(ImportError::Told)?;
+        if state.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+fn hash(row: &Row<'_>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    row.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// A row key as TQL has it.
+fn key_text(container: &Description, key: &Key) -> String {
+    let columns = container.columns.iter().zip(key).map(|(column, cell)| {
+        let number = |bytes: &[u8]| {
+            bytes
+                .iter()
+                .rev()
+                .fold(if bytes.last().is_some_and(|high| *high > 127) { -1_i64 } else { 0 }, |number, byte| number << 8 | i64::from(*byte))
+        };
+        match column.element {
+            ElementType::String => format!("{} = '{}'", column.name, String::from_utf8_lossy(cell)),
+            ElementType::Timestamp => format!("{} = TO_TIMESTAMP_MS({})", column.name, number(cell)),
+            _ => format!("{} = {}", column.name, number(cell)),
+        }
+    });
+    columns.collect::<Vec<_>>().join(" AND ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use griddb::ContainerName;
+    use griddb::client::ContainerId;
+    use griddb::schema::{ColumnDefinition, Kind};
+
+    #[test]
+    fn a_row_is_told_by_its_key() {
+        let column = |name: &str, element| ColumnDefinition { name: name.to_owned(), element, is_array: false, is_not_null: true };
+        let columns = vec![column("a", ElementType::String), column("b", ElementType::Integer), column("c", ElementType::Timestamp)];
+        let (name, id) = (ContainerName::parse("t"), ContainerId { id: 1, version: 0 });
+        let container = Description { id, name, kind: Kind::Collection, columns, key_len: 3, indexes: Vec::new() };
+        let key = vec![b"x".to_vec(), (-5_i32).to_le_bytes().to_vec(), 7_000_i64.to_le_bytes().to_vec()];
+        assert_eq!(key_text(&container, &key), "a = 'x' AND b = -5 AND c = TO_TIMESTAMP_MS(7000)");
+    }
+}

@@ -1,0 +1,346 @@
+//! `tarndb import` by GridDB's protocol, from one server to another: containers of all kinds, `kill -9` of the import and of both servers, the comparison, and
+//! what is refused.
+
+use crate::harness::{Folder, Server, end, kill, refused, start, tarndb};
+use griddb::client::{self, ContainerId, Description};
+use griddb::row::{RowReader, RowsWriter};
+use griddb::schema::{ColumnDefinition, Kind};
+use griddb::wire::{Reader, statement};
+use griddb::{ContainerName, ElementType};
+use load::griddb::GridDbSettings;
+use load::griddb::client::Client;
+use std::net::TcpListener;
+use std::process::{Child, Command};
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::time::{Duration, Instant};
+
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// What each column of a row holds, as on the wire.
+type Row = Vec<Option<Vec<u8>>>;
+
+fn column(name: &str, element: ElementType) -> ColumnDefinition {
+    ColumnDefinition { name: name.to_owned(), element, is_array: false, is_not_null: false }
+}
+
+fn key(name: &str, element: ElementType) -> ColumnDefinition {
+    ColumnDefinition { is_not_null: true, ..column(name, element) }
+}
+
+fn text(value: &str) -> Option<Vec<u8>> {
+    Some(value.as_bytes().to_vec())
+}
+
+fn long(value: i64) -> Option<Vec<u8>> {
+    Some(value.to_le_bytes().to_vec())
+}
+
+fn connect(server: &Server) -> Client {
+    Client::connect(server.field("griddb").parse().unwrap(), &GridDbSettings::default(), None).unwrap()
+}
+
+/// Makes a container and puts rows into it.
+fn fill(client: &mut Client, name: &str, (kind, columns, key_len): (Kind, &[ColumnDefinition], usize), rows: &[Row]) -> ContainerId {
+    let name = ContainerName::parse(name);
+    let partition = client.partition_of(&name);
+    let put = |out: &mut Vec<u8>| client::put_container((&name, kind), (columns, key_len), false, out);
+    let read = |reader: &mut Reader<'_>| Ok(ContainerId { version: reader.i32()?, id: reader.i64()? });
+    let id = client.ask("a container", (statement::PUT_CONTAINER, partition), put, read).unwrap();
+    put_rows(client, partition, id, columns, rows);
+    id
+}
+
+fn put_rows(client: &mut Client, partition: i32, id: ContainerId, columns: &[ColumnDefinition], rows: &[Row]) {
+    let mut sent = RowsWriter::new(columns);
+    for row in rows {
+        sent.begin();
+        columns.iter().zip(row).for_each(|(column, value)| sent.put(column, value.as_deref()));
+    }
+    let put = |out: &mut Vec<u8>| client::put_rows(id, &sent, out);
+    client.ask("rows", (statement::PUT_MULTIPLE_ROWS, partition), put, |_| Ok(())).unwrap();
+}
+
+fn described(client: &mut Client, name: &str) -> Option<Description> {
+    let name = ContainerName::parse(name);
+    let place = (statement::GET_CONTAINER_PROPERTIES, client.partition_of(&name));
+    client.ask("a container", place, |out| client::get_properties(&name, &[], out), client::read_properties).unwrap()
+}
+
+/// All rows of a container, in the order of their bytes.
+fn rows_of(client: &mut Client, name: &str) -> Vec<Row> {
+    let Some(container) = described(client, name) else { return Vec::new() };
+    let place = (statement::QUERY_TQL, client.partition_of(&container.name));
+    let (mut rows, mut state) = (Vec::new(), None::<Vec<u8>>);
+    loop {
+        let ask = |out: &mut Vec<u8>| client::query_part(container.id, state.as_deref(), "SELECT *", out);
+        state = client
+            .ask("rows", place, ask, |reader| {
+                let part = client::read_part(reader)?;
+                let mut body = Reader::new(part.rows);
+                let (count, columns) = (body.i64()?, &container.columns);
+                let mut read = match container.kind {
+                    Kind::Collection => RowReader::of_reply(columns, count, &mut body)?,
+                    Kind::TimeSeries => RowReader::new(columns, count, &mut body)?,
+                };
+                let mut row = Vec::new();
+                while read.next_into(&mut row)? {
+                    rows.push(row.iter().map(|value| value.map(<[u8]>::to_vec)).collect());
+                }
+                Ok(part.state.map(<[u8]>::to_vec))
+            })
+            .unwrap();
+        if state.is_none() {
+            rows.sort();
+            return rows;
+        }
+    }
+}
+
+fn server(folder: &Folder, more: &[&str]) -> Server {
+    Server::start(start(folder, &[&["--cores", "1", "--capacity", "300MiB"], more].concat()))
+}
+
+fn sides(name: &str) -> ([Folder; 2], [Server; 2]) {
+    let folders = ["from", "to"].map(|side| Folder::new(&format!("import-griddb-{name}-{side}")));
+    let servers = [0, 1].map(|side| server(&folders[side], &["--griddb-port", &free_port().to_string()]));
+    (folders, servers)
+}
+
+/// A port that nobody listens on, below those that the kernel gives to outgoing connections: a client that connects again and again to a dead server on such a
+/// port can be given that very port for its own end, and keeps the server from coming back.
+fn free_port() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    loop {
+        let port = 10_000 + (std::process::id() as u16).wrapping_mul(97).wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % 20_000;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
+}
+
+fn import(servers: &[Server; 2], words: &[&str]) -> Command {
+    let [from, to] = [0, 1].map(|side: usize| servers[side].field("griddb"));
+    let mut command = tarndb(&["import", "--from", &format!("griddb://{from}"), "--to", to]);
+    command.args(words);
+    command
+}
+
+/// What an import says that ends with this status.
+fn said(servers: &[Server; 2], words: &[&str], status: i32) -> String {
+    let (code, text) = refused(import(servers, words));
+    assert_eq!(code, status, "{text}");
+    text
+}
+
+fn wait_until(mut condition: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !condition() {
+        assert!(begun.elapsed() < TIMEOUT, "it does not come");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Names of containers with what is in each, of all kinds.
+fn fill_all(client: &mut Client) -> Vec<&'static str> {
+    let all = [
+        ("b", ElementType::Bool),
+        ("y", ElementType::Byte),
+        ("s", ElementType::Short),
+        ("i", ElementType::Integer),
+        ("l", ElementType::Long),
+        ("f", ElementType::Float),
+        ("d", ElementType::Double),
+        ("t", ElementType::Timestamp),
+        ("x", ElementType::String),
+        ("o", ElementType::Blob),
+    ];
+    let array = ColumnDefinition { is_array: true, ..column("texts", ElementType::String) };
+    let mut columns = vec![key("id", ElementType::String)];
+    columns.extend(all.map(|(name, element)| column(name, element)));
+    columns.push(array);
+    let values = all.map(|(_, element)| {
+        let mut bytes = vec![0; element.fixed_bytes().unwrap_or(5)];
+        bytes[0] = 1;
+        Some(bytes)
+    });
+    // An array of two texts: the size of each before it, and how many there are before these.
+    let texts = Some(vec![5, 3, b'a', 5, b'b', b'c']);
+    let whole: Row = [vec![text("whole")], values.to_vec(), vec![texts]].concat();
+    let nulls: Row = [vec![text("nulls")], vec![None; 11]].concat();
+    fill(client, "AllTypes", (Kind::Collection, &columns, 1), &[whole, nulls]);
+    let id = described(client, "AllTypes").unwrap().id;
+    for (name, columns) in [("by_i", &[4][..]), ("by_i_l", &[4, 5])] {
+        let place = (statement::CREATE_INDEX, client.partition_of(&ContainerName::parse("AllTypes")));
+        client.ask("an index", place, |out| client::change_index(id, (name, columns), &[], out), |_| Ok(())).unwrap();
+    }
+    let composite = [key("a", ElementType::String), key("b", ElementType::Long), column("v", ElementType::String)];
+    let rows: Vec<Row> = (0..50).map(|number| vec![text("same"), long(number), text("v")]).collect();
+    fill(client, "composite@7", (Kind::Collection, &composite, 2), &rows);
+    let series = [key("at", ElementType::Timestamp), column("v", ElementType::Long)];
+    let rows: Vec<Row> = (1..100).map(|number| vec![long(number * 1_000), long(number)]).collect();
+    fill(client, "series", (Kind::TimeSeries, &series, 1), &rows);
+    let keyless = [column("v", ElementType::String)];
+    let rows: Vec<Row> = (0..30).map(|number| vec![text(&format!("v{}", number % 10))]).collect();
+    fill(client, "keyless", (Kind::Collection, &keyless, 0), &rows);
+    fill(client, "empty", (Kind::Collection, &keyless, 0), &[]);
+    vec!["AllTypes", "composite@7", "series", "keyless", "empty"]
+}
+
+#[test]
+fn containers_of_all_kinds_are_copied_with_their_rows_and_indexes() {
+    let (_folders, servers) = sides("kinds");
+    let (mut source, mut target) = (connect(&servers[0]), connect(&servers[1]));
+    let names = fill_all(&mut source);
+    let text = said(&servers, &["public", "--verify"], 0);
+    assert!(text.contains("181 rows copied of 5 containers") && text.contains("181 rows are the same on both sides"), "{text}");
+    for name in &names {
+        let (at_source, at_target) = (rows_of(&mut source, name), rows_of(&mut target, name));
+        assert_eq!(at_source, at_target, "{name}");
+        let (one, other) = (described(&mut source, name).unwrap(), described(&mut target, name).unwrap());
+        assert_eq!((one.name, one.kind, one.columns, one.key_len), (other.name, other.kind, other.columns, other.key_len));
+        assert_eq!(one.indexes, other.indexes, "{name}");
+    }
+    // Nothing is copied twice unless it is asked for, and then once.
+    let text = said(&servers, &["public"], 0);
+    assert!(text.contains("5 of 5 containers are copied") && text.contains("0 rows copied"), "{text}");
+    let text = said(&servers, &["public", "--restart", "--verify"], 0);
+    assert!(text.contains("181 rows copied") && text.contains("181 rows are the same"), "{text}");
+    let text = said(&servers, &["public", "SERIES", "--restart"], 0);
+    assert!(text.contains("99 rows copied of 1 containers"), "{text}");
+    servers.into_iter().for_each(end);
+}
+
+#[test]
+fn an_import_that_is_killed_goes_on() {
+    let (folders, mut servers) = sides("kills");
+    let columns = [key("id", ElementType::Long), column("v", ElementType::String)];
+    let names: Vec<String> = (0..12).map(|number| format!("c{number}")).collect();
+    let mut source = connect(&servers[0]);
+    for (number, name) in names.iter().enumerate() {
+        let rows: Vec<Row> = (0..2_000).map(|row| vec![long(row), text("some text")]).collect();
+        // Every other one has no row key.
+        fill(&mut source, name, (Kind::Collection, &columns, 1 - number % 2), &rows);
+    }
+    let done = |server: &Server| {
+        let rows = rows_of(&mut connect(server), "tarndb_import");
+        rows.iter().filter(|row| row[1] != long(0)).count()
+    };
+    let begin =
+        |servers: &[Server; 2]| -> Child { import(servers, &["public", "--jobs", "2", "--max-rows-per-second", "2000"]).spawn().unwrap() };
+    for (least, killed) in [(2, None), (4, Some(1)), (6, Some(0))] {
+        let mut running = begin(&servers);
+        wait_until(|| done(&servers[1]) >= least);
+        assert!(running.try_wait().unwrap().is_none(), "it copies still");
+        if let Some(side) = killed {
+            let before = done(&servers[1]);
+            let port = servers[side].field("griddb").rsplit_once(':').unwrap().1.to_owned();
+            servers[side].child.kill().unwrap();
+            servers[side].wait();
+            servers[side] = server(&folders[side], &["--griddb-port", &port]);
+            // It goes on by itself.
+            wait_until(|| done(&servers[1]) > before);
+        }
+        running.kill().unwrap();
+        running.wait().unwrap();
+    }
+    let text = said(&servers, &["public", "--verify"], 0);
+    assert!(text.contains("goes on where it was") && text.contains("24000 rows are the same"), "{text}");
+    let (mut source, mut target) = (connect(&servers[0]), connect(&servers[1]));
+    for name in &names {
+        assert_eq!(rows_of(&mut source, name), rows_of(&mut target, name), "{name}");
+    }
+    servers.into_iter().for_each(end);
+}
+
+#[test]
+fn the_comparison_finds_what_differs() {
+    let (_folders, servers) = sides("differences");
+    let (mut source, mut target) = (connect(&servers[0]), connect(&servers[1]));
+    fill_all(&mut source);
+    said(&servers, &["public", "--verify"], 0);
+    let series = described(&mut target, "series").unwrap();
+    let partition = target.partition_of(&series.name);
+    put_rows(&mut target, partition, series.id, &series.columns, &[vec![long(5_000), long(-1)], vec![long(777_777), long(1)]]);
+    let remove = |out: &mut Vec<u8>| {
+        client::head(series.id, out);
+        out.extend_from_slice(&6_000_i64.to_le_bytes());
+    };
+    target.ask("a row", (statement::DELETE_ROW, partition), remove, |_| Ok(())).unwrap();
+    let keyless = described(&mut target, "keyless").unwrap();
+    let partition = target.partition_of(&keyless.name);
+    put_rows(&mut target, partition, keyless.id, &keyless.columns, &[vec![text("more")]]);
+    let text = said(&servers, &["public", "--verify"], 1);
+    for line in [
+        "public.series: not the same: at = TO_TIMESTAMP_MS(5000)",
+        "public.series: missing at the target: at = TO_TIMESTAMP_MS(6000)",
+        "public.series: only at the target: at = TO_TIMESTAMP_MS(777777)",
+        "public.keyless: not the same: 30 rows at the source, 31 at the target",
+        "4 rows of public are not the same",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    servers.into_iter().for_each(end);
+}
+
+#[test]
+fn what_cannot_be_copied_is_refused_in_words() {
+    let (_folders, servers) = sides("wrong");
+    let (mut source, mut target) = (connect(&servers[0]), connect(&servers[1]));
+    let columns = [key("id", ElementType::Long), column("v", ElementType::String)];
+    fill(&mut source, "t", (Kind::Collection, &columns, 1), &[vec![long(1), text("v")]]);
+    fill(&mut source, "k", (Kind::Collection, &columns[1..], 0), &[vec![text("v")]]);
+    let text = said(&servers, &["nothing"], 2);
+    assert!(text.contains("the source has no database nothing"), "{text}");
+    let text = said(&servers, &["public", "nothing"], 2);
+    assert!(text.contains("no table public.nothing; it has") && text.contains('k') && text.contains('t'), "{text}");
+    for (option, of) in
+        [("--changes", "Aerospike"), ("--only-missing", "Aerospike"), ("--consistency=ONE", "CQL"), ("--from-ca=/nowhere", "CQL")]
+    {
+        let text = said(&servers, &["public", option], 2);
+        assert!(text.contains(&format!("is for {of}")) || text.contains("/nowhere"), "{text}");
+    }
+    // Other columns, and rows that nothing tells apart.
+    fill(&mut target, "t", (Kind::Collection, &[columns[0].clone(), column("v", ElementType::Blob)], 1), &[]);
+    let text = said(&servers, &["public", "t"], 1);
+    assert!(text.contains("the target: the server refuses to make container t"), "{text}");
+    fill(&mut target, "k", (Kind::Collection, &columns[1..], 0), &[vec![Some(b"mine".to_vec())]]);
+    let text = said(&servers, &["public", "k"], 1);
+    assert!(text.contains("which has no row key"), "{text}");
+    assert_eq!(rows_of(&mut target, "k").len(), 1);
+    // Nobody is there, and somebody who speaks something else.
+    let [from, to] = [0, 1].map(|side: usize| servers[side].field("griddb").to_owned());
+    let run = |from: &str, to: &str| refused(tarndb(&["import", "--from", &format!("griddb://{from}"), "--to", to, "public"]));
+    let (code, text) = run("127.0.0.1:1", &to);
+    assert!(code == 1 && text.contains("the source: cannot connect to 127.0.0.1:1"), "{text}");
+    let (code, text) = run(&from, "127.0.0.1:1");
+    assert!(code == 1 && text.contains("the target: cannot connect to 127.0.0.1:1"), "{text}");
+    let (code, text) = run(&format!("{from}/AnotherCluster"), &to);
+    assert!(code == 1 && text.contains("the source: "), "{text}");
+    let (code, text) = run("nowhere", &to);
+    assert!(code == 2 && text.contains("HOST:PORT, the GridDB port"), "{text}");
+    servers.into_iter().for_each(end);
+}
+
+#[test]
+fn a_source_may_ask_for_a_login() {
+    let folders = ["from", "to"].map(|side| Folder::new(&format!("import-griddb-login-{side}")));
+    let secret = folders[0].0.join("secret");
+    std::fs::write(&secret, "b0ss").unwrap();
+    let flags = ["--griddb-port", "0", "--authentication", "password", "--superuser-password-file", secret.to_str().unwrap()];
+    let servers = [server(&folders[0], &flags), server(&folders[1], &["--griddb-port", "0"])];
+    let settings = GridDbSettings { user: "cassandra".to_owned(), password: "b0ss".to_owned(), ..GridDbSettings::default() };
+    let mut boss = Client::connect(servers[0].field("griddb").parse().unwrap(), &settings, None).unwrap();
+    let columns = [key("id", ElementType::Long)];
+    fill(&mut boss, "t", (Kind::Collection, &columns, 1), &[vec![long(1)]]);
+    let login = folders[0].0.join("login");
+    let words = ["public", "--from-login-file", login.to_str().unwrap(), "--verify"];
+    std::fs::write(&login, "cassandra:b0ss\n").unwrap();
+    let text = said(&servers, &words, 0);
+    assert!(text.contains("1 rows are the same"), "{text}");
+    std::fs::write(&login, "cassandra:wrong\n").unwrap();
+    let text = said(&servers, &words, 1);
+    assert!(text.contains("the source: the server does not let the client in: 10005"), "{text}");
+    let [from, to] = servers;
+    kill(from);
+    end(to);
+}

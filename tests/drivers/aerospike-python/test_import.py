@@ -1,0 +1,353 @@
+"""`tarndb import` from Aerospike's protocol: two servers, records of all kinds, times to live and keys; `kill -9` of the import and of both servers, the
+comparison, and what is refused."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+
+import aerospike
+import pytest
+from aerospike import exception
+from aerospike_helpers.operations import list_operations, map_operations
+
+import certificates
+import server
+from conftest import EXTERNAL, NAMESPACE, connected
+
+pytestmark = pytest.mark.skipif(bool(EXTERNAL) and "TARNDB_TEST_RESTART" not in os.environ, reason="the server under test is not TarnDB")
+
+SECONDS_MAX = 90
+GROUPS = 1024
+# No other test writes there.
+WHOLE = "whole"
+
+
+def private_server(name, flags):
+    directory = server.ROOT / ".cache" / "run"
+    directory.mkdir(parents=True, exist_ok=True)
+    return server.Server(tempfile.mkdtemp(prefix=f"aerospike-import-{name}-", dir=directory), flags, memory="256M")
+
+
+@pytest.fixture(scope="module")
+def sides():
+    """Two servers of their own: the source, and the target, which has not all of its namespaces."""
+    with contextlib.ExitStack() as stack:
+        found = []
+        for name, namespaces in (("from", f"{NAMESPACE},{WHOLE},other"), ("to", f"{NAMESPACE},{WHOLE}")):
+            private = private_server(name, ["--aerospike-namespaces", namespaces])
+            private.start()
+            stack.callback(private.stop)
+            found.append(private)
+        yield found
+
+
+def address(side):
+    return side.state()["aerospike"]
+
+
+@pytest.fixture(scope="module")
+def clients(sides):
+    """A client of each."""
+    with contextlib.ExitStack() as stack:
+        found = []
+        for side in sides:
+            host, port = address(side).rsplit(":", 1)
+            client = connected((host, int(port)))
+            stack.callback(client.close)
+            found.append(client)
+        yield found
+
+
+def command(sides, *words):
+    ends = {"--from": f"aerospike://{address(sides[0])}", "--to": address(sides[1])}
+    given = {word.split("=")[0] for word in words}
+    return [server.binary(), "import", *(f"{flag}={value}" for flag, value in ends.items() if flag not in given), *words]
+
+
+def run_import(sides, *words, status=0):
+    """What it says, once it has ended so."""
+    done = subprocess.run(command(sides, *words), capture_output=True, text=True, timeout=SECONDS_MAX)
+    assert done.returncode == status, (done.returncode, done.stderr)
+    return done.stderr
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + SECONDS_MAX
+    while not condition():
+        assert time.monotonic() < deadline, "it does not come"
+        time.sleep(0.05)
+
+
+def comparable(bins):
+    """The client's values of GeoJSON are equal to themselves only."""
+    return {name: repr(value) if isinstance(value, aerospike.GeoJSON) else value for name, value in bins.items()}
+
+
+def stored(client, namespace, set_name=None):
+    """All records by digest: key where it is stored, time to live, bins. Their generations are not kept."""
+    scan = client.scan(namespace, set_name)
+    records = {bytes(key[3]): (key[1], key[2], meta["ttl"], comparable(bins)) for key, meta, bins in scan.results()}
+    return {digest: record for digest, record in records.items() if record[0] != "tarndb_import"}
+
+
+def assert_equal(clients, namespace, set_name=None):
+    source, target = (stored(client, namespace, set_name) for client in clients)
+    assert source.keys() == target.keys()
+    for digest, (of_set, key, ttl, bins) in source.items():
+        other_set, other_key, other_ttl, other_bins = target[digest]
+        assert (of_set, key, bins) == (other_set, other_key, other_bins)
+        assert abs(ttl - other_ttl) <= 10, (key, ttl, other_ttl)
+    return source
+
+
+KEPT = {"key": aerospike.POLICY_KEY_SEND}
+BINS = {
+    "int": -5, "big": 2**62, "float": 1.5, "text": "ü", "empty": "", "bytes": bytearray(b"\x00\xff"), "yes": True, "no": False,
+    "list": [1, "two", [3.5, None, b"x"], {"k": [1]}], "map": {"b": 1, "a": {"c": [True]}, 7: "seven"},
+    "geo": aerospike.GeoJSON({"type": "Point", "coordinates": [1.0, 2.0]}),
+}
+
+
+def test_records_of_all_kinds_keep_values_keys_and_times_to_live(sides, clients):
+    source, target = clients
+    source.put((WHOLE, "all", "kept"), BINS, {"ttl": 5_000}, KEPT)
+    source.put((WHOLE, "all", "digest only"), BINS)
+    source.put((WHOLE, "all", 7), {"n": 1}, {"ttl": aerospike.TTL_NEVER_EXPIRE}, KEPT)
+    source.put((WHOLE, "all", bytearray(b"blob")), {"n": 2}, policy=KEPT)
+    source.put((WHOLE, None, "no set"), {"n": 3}, policy=KEPT)
+    source.put((WHOLE, "all", "gone"), {"n": 4})
+    source.remove((WHOLE, "all", "gone"))
+    key = (WHOLE, "ordered", 1)
+    source.operate(key, [list_operations.list_append("list", value, {"list_order": aerospike.LIST_ORDERED}) for value in (3, 1, 2)])
+    source.operate(key, [map_operations.map_put("map", value, value, {"map_order": aerospike.MAP_KEY_ORDERED}) for value in (3, 1, 2)])
+    said = run_import(sides, WHOLE, "--verify")
+    assert "6 records copied" in said and "6 records are the same on both sides" in said, said
+    assert len(assert_equal(clients, WHOLE)) == 6
+    kept = {record[1]: record for record in stored(target, WHOLE).values() if not isinstance(record[1], bytearray)}
+    assert {"kept", 7, "no set"} <= kept.keys() and 4_900 < kept["kept"][2] <= 5_000
+    assert kept[7][2] == aerospike.TTL_NEVER_EXPIRE
+    assert comparable(target.get((WHOLE, "all", "digest only"))[2]) == comparable(BINS)
+    # What is ordered stays so: an element goes where the order wants it.
+    target.operate(key, [list_operations.list_append("list", 0)])
+    assert target.get(key)[2]["list"] == [0, 1, 2, 3]
+    # Both copies again, and each of one set alone.
+    assert "6 records copied" in run_import(sides, WHOLE, "--restart", "--verify")
+    assert "4 records copied" in run_import(sides, WHOLE, "all", "--verify")
+    assert_equal(clients, WHOLE)
+
+
+def test_what_is_copied_is_not_copied_again_unless_asked_for(sides, clients, new_set):
+    source, target = clients
+    for number in range(3):
+        source.put((NAMESPACE, new_set, number), {"n": number})
+    assert "3 records copied" in run_import(sides, NAMESPACE, new_set)
+    target.put((NAMESPACE, new_set, 0), {"n": 100, "m": 1})
+    target.remove((NAMESPACE, new_set, 1))
+    said = run_import(sides, NAMESPACE, new_set)
+    assert f"{GROUPS} of {GROUPS} groups" in said and "0 records copied" in said
+    assert target.get((NAMESPACE, new_set, 0))[2] == {"n": 100, "m": 1}
+    run_import(sides, NAMESPACE, new_set, "--restart", "--only-missing")
+    assert target.get((NAMESPACE, new_set, 0))[2] == {"n": 100, "m": 1}
+    assert target.get((NAMESPACE, new_set, 1))[2] == {"n": 1}
+    run_import(sides, NAMESPACE, new_set, "--restart", "--verify")
+    assert target.get((NAMESPACE, new_set, 0))[2] == {"n": 0}, "a record is written whole"
+    # Filters are what changes are found by, and TarnDB has none.
+    assert "does not tell which records have changed" in run_import(sides, NAMESPACE, new_set, "--changes", status=1)
+
+
+FILTER = 43
+
+
+class Filtering:
+    """In front of a server: takes filters off scans, whose records are more than were asked for then, and remembers them."""
+
+    def __init__(self, to):
+        self.to, self.filters = to, []
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = "127.0.0.1:%d" % self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self.listener.accept()
+                host, port = self.to.rsplit(":", 1)
+                server_side = socket.create_connection((host, int(port)))
+                threading.Thread(target=self.requests, args=(client, server_side), daemon=True).start()
+                threading.Thread(target=self.replies, args=(server_side, client), daemon=True).start()
+
+    def requests(self, client, server_side):
+        with contextlib.suppress(OSError), client.makefile("rb") as stream:
+            while header := stream.read(8):
+                body = stream.read(int.from_bytes(header[2:], "big"))
+                if header[1] == 3:
+                    body = self.without_filter(body)
+                server_side.sendall(header[:2] + len(body).to_bytes(6, "big") + body)
+            server_side.shutdown(socket.SHUT_WR)
+
+    def without_filter(self, body):
+        """A message of 22 bytes of header, and fields: length, type, data."""
+        count, at, fields = int.from_bytes(body[18:20], "big"), 22, []
+        for _ in range(count):
+            end = at + 4 + int.from_bytes(body[at : at + 4], "big")
+            fields.append(body[at:end])
+            at = end
+        kept = [field for field in fields if field[4] != FILTER]
+        self.filters.extend(field[5:] for field in fields if field[4] == FILTER)
+        return body[:18] + len(kept).to_bytes(2, "big") + body[20:22] + b"".join(kept) + body[at:]
+
+    def replies(self, server_side, client):
+        with contextlib.suppress(OSError):
+            while data := server_side.recv(65536):
+                client.sendall(data)
+
+    def close(self):
+        self.listener.close()
+
+
+def since_ns(expression):
+    """The time of `last update ≥ time`, as the protocol's clients write it."""
+    assert expression[:5] == b"\x93\x04\x91\x42\xcf" and len(expression) == 13, expression
+    return int.from_bytes(expression[5:], "big")
+
+
+def test_changes_are_asked_for_from_when_the_first_copy_was_begun(sides, clients, new_set):
+    source, target = clients
+    source.put((NAMESPACE, new_set, 1), {"n": 1})
+    proxy = Filtering(address(sides[0]))
+    try:
+        begun = time.time_ns()
+        from_proxy = f"--from=aerospike://{proxy.address}"
+        run_import(sides, NAMESPACE, new_set, from_proxy)
+        copied = time.time_ns()
+        assert not proxy.filters
+        source.put((NAMESPACE, new_set, 1), {"n": 2})
+        source.put((NAMESPACE, new_set, 2), {"n": 3})
+        assert "0 records copied" in run_import(sides, NAMESPACE, new_set, from_proxy)
+        changed = time.time_ns()
+        said = run_import(sides, NAMESPACE, new_set, from_proxy, "--changes", "--verify")
+        assert "2 records are the same" in said and target.get((NAMESPACE, new_set, 1))[2] == {"n": 2}
+        # Five minutes are for clocks that differ.
+        margin = 300 * 10**9
+        assert len(proxy.filters) == GROUPS
+        assert len(set(proxy.filters)) == 1
+        assert begun - margin - 10**6 <= since_ns(proxy.filters[0]) <= copied - margin
+        # The next time only what was changed since then.
+        proxy.filters.clear()
+        run_import(sides, NAMESPACE, new_set, from_proxy, "--changes")
+        assert since_ns(proxy.filters[0]) >= changed - margin - 10**6
+    finally:
+        proxy.close()
+
+
+def test_an_import_that_is_killed_goes_on(sides, clients, new_set):
+    source, target = clients
+    for number in range(20_000):
+        source.put((NAMESPACE, new_set, number), {"n": number, "text": "v" * 50}, policy=KEPT)
+
+    def done():
+        with contextlib.suppress(exception.AerospikeError):
+            keys = [str(key[2]) for key, _, _ in target.scan(NAMESPACE, "tarndb_import").results()]
+            return sum(1 for key in keys if f" {new_set} " in key and not key.endswith("began"))
+        return 0
+
+    for least, kill_server in ((50, None), (200, 1), (350, 0)):
+        before = done()
+        process = subprocess.Popen(
+            command(sides, NAMESPACE, new_set, "--jobs", "2", "--max-rows-per-second", "1500"), stderr=subprocess.PIPE, stdin=subprocess.DEVNULL
+        )
+        try:
+            wait_until(lambda least=max(least, before + 1), process=process: done() >= least or process.poll() is not None)
+            so_far = done()
+            assert process.poll() is None and so_far < GROUPS, process.stderr.read()
+            if kill_server is not None:
+                sides[kill_server].restart("kill")
+                # It goes on by itself, perhaps to its end before this client is connected again.
+                wait_until(lambda so_far=so_far, process=process: done() > so_far or process.poll() is not None)
+                assert process.poll() in (None, 0), process.stderr.read()
+        finally:
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+    said = run_import(sides, NAMESPACE, new_set, "--verify")
+    assert "goes on where it was" in said and "20000 records are the same" in said
+    assert len(assert_equal(clients, NAMESPACE, new_set)) == 20_000
+
+
+def test_the_comparison_finds_what_differs(sides, clients, new_set):
+    source, target = clients
+    for number in range(1_000):
+        source.put((NAMESPACE, new_set, number), {"n": number, "list": [number]}, {"ttl": 9_000}, KEPT)
+    run_import(sides, NAMESPACE, new_set, "--verify")
+    key = lambda number: (NAMESPACE, new_set, number)
+    target.put(key(1), {"n": "1"})
+    target.put(key(2), {"more": 0})
+    target.remove(key(3))
+    target.put(key(7_000), {"n": 1}, policy=KEPT)
+    target.touch(key(4), 20_000)
+    said = run_import(sides, NAMESPACE, new_set, "--verify", status=1)
+    digest = aerospike.calc_digest(*key(3)).hex()
+    for line in (
+        f"{NAMESPACE}.{new_set}: not the same: digest ", ", key 1\n", ", key 2\n", f"missing at the target: digest {digest}", "only at the target: digest ",
+        ", key 7000\n", "of another time to live: digest ", ", key 4\n", "5 rows",
+    ):
+        assert line in said, (line, said)
+    assert "998 records" not in said
+
+
+def test_wrong_input(sides, clients, new_set):
+    clients[0].put((NAMESPACE, new_set, 1), {"n": 1})
+    clients[0].put(("other", new_set, 1), {"n": 1})
+    assert f"no namespace nothing; it has {NAMESPACE}" in run_import(sides, "nothing", status=2)
+    assert "the target has no namespace other" in run_import(sides, "other", status=1)
+    assert f"no set nothing in {NAMESPACE}; it has" in run_import(sides, NAMESPACE, "nothing", status=2)
+    assert "--consistency is for CQL only" in run_import(sides, NAMESPACE, "--consistency", "ONE", status=2)
+    assert "HOST:PORT, the Aerospike port" in run_import(sides, NAMESPACE, "--to", "cql://127.0.0.1:1", status=2)
+    assert "`mysql://` is no database" in run_import(sides, NAMESPACE, "--from", "mysql://127.0.0.1:1", status=2)
+    assert "ROLE:PASSWORD" in run_import(sides, NAMESPACE, "--from-login-file", "/nowhere", status=2)
+    assert "--restart" in run_import(sides, NAMESPACE, "--restart", "--changes", status=2)
+    port = server.free_port()
+    for side, word in (("source", f"--from=aerospike://127.0.0.1:{port}"), ("target", f"--to=127.0.0.1:{port}")):
+        said = run_import(sides, NAMESPACE, word, status=1)
+        assert f"the {side}: " in said and f"127.0.0.1:{port}" in said, said
+    # What listens speaks something else.
+    cql = sides[0].state()["cql"]
+    assert "the source: " in run_import(sides, NAMESPACE, "--from", f"aerospike://{cql}", status=1)
+    words = [server.binary(), "import", "--from", cql, "--to", sides[1].state()["cql"], NAMESPACE, "--changes"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS_MAX)
+    assert done.returncode == 2 and "--changes is for Aerospike only" in done.stderr, done.stderr
+
+
+@pytest.mark.skipif(certificates.why_not() is not None, reason="no certificates can be made")
+def test_the_source_asks_for_a_login_and_tls(sides, clients, new_set, tmp_path):
+    authority = certificates.Authority(tmp_path / "certificates")
+    private = private_server("guarded", [*server.LOGIN_FLAGS, "--aerospike-namespaces", NAMESPACE, *authority.server_flags(), "--tls", "required"])
+    private.start()
+    try:
+        host, port = address(private).rsplit(":", 1)
+        tls, timeout = {"enable": True, "cafile": str(authority.file)}, {"timeout": 20_000}
+        config = {"hosts": [(host, int(port), "localhost")], "tls": tls, "user": "cassandra", "password": "cassandra", "policies": {"login_timeout_ms": 20_000}}
+        boss = aerospike.client(config).connect()
+        try:
+            boss.put((NAMESPACE, new_set, 1), {"n": 1})
+            boss.admin_create_user("reader", "secret", ["write"], policy=timeout)
+            login = tmp_path / "login"
+            login.write_text("reader:secret\n")
+            pair, trusting = [private, sides[1]], ["--from-ca", str(authority.file), "--from-login-file", str(login)]
+            assert "ROLE_VIOLATION" in run_import(pair, NAMESPACE, new_set, *trusting, status=1)
+            boss.admin_grant_roles("reader", ["read"], policy=timeout)
+            run_import(pair, NAMESPACE, new_set, *trusting, "--verify")
+            assert clients[1].get((NAMESPACE, new_set, 1))[2] == {"n": 1}
+            assert "not authenticated" in run_import(pair, NAMESPACE, new_set, "--from-ca", str(authority.file), status=1)
+            login.write_text("reader:wrong\n")
+            said = run_import(pair, NAMESPACE, new_set, *trusting, status=1)
+            assert "the source: the server does not let reader in" in said and "INVALID_CREDENTIAL" in said, said
+            assert "the source: " in run_import(pair, NAMESPACE, new_set, status=1), "without TLS"
+        finally:
+            boss.close()
+    finally:
+        private.stop()
