@@ -88,23 +88,29 @@ impl Cluster {
 
     /// Sends a statement, as a client that has logged in.
     fn send(&mut self, at: (usize, u16), number: i32, partition: i32, write: impl FnOnce(&mut Vec<u8>)) {
-        let (node, core) = at;
-        let boot = self.network.boots(node);
-        let is_new = self.clients.get(&at).is_none_or(|client| client.boot != boot);
-        if is_new {
-            let end = self.network.machine(node).unwrap().accept_on(core, LISTENER);
-            self.clients.insert(at, Client { end, boot, received: Vec::new() });
-            self.send(at, statement::CONNECT, 0, client::connect);
-            self.receive(at).unwrap().unwrap();
-            let arguments = LoginArguments { user: "ann", digest: "", cluster_name: "", database: None };
-            self.send(at, statement::LOGIN, 0, |out| client::log_in(&arguments, out));
-            self.receive(at).unwrap().unwrap();
+        let boot = self.network.boots(at.0);
+        if self.clients.get(&at).is_none_or(|client| client.boot != boot) {
+            self.log_in(at, boot);
         }
+        self.send_at_once(at, number, partition, write);
+    }
+
+    fn log_in(&mut self, at: (usize, u16), boot: u64) {
+        let end = self.network.machine(at.0).unwrap().accept_on(at.1, LISTENER);
+        self.clients.insert(at, Client { end, boot, received: Vec::new() });
+        self.send_at_once(at, statement::CONNECT, 0, client::connect);
+        self.receive(at).unwrap().unwrap();
+        let arguments = LoginArguments { user: "ann", digest: "", cluster_name: "", database: None };
+        self.send_at_once(at, statement::LOGIN, 0, |out| client::log_in(&arguments, out));
+        self.receive(at).unwrap().unwrap();
+    }
+
+    fn send_at_once(&mut self, at: (usize, u16), number: i32, partition: i32, write: impl FnOnce(&mut Vec<u8>)) {
         self.id += 1;
         let mut request = Vec::new();
         ReplyHeader { statement: number, id: self.id, is_ipv6: false, is_repeatable: false }.write_request(partition, &mut request, write);
         let client = &self.clients[&at];
-        self.network.machine(node).unwrap().connection(client.end).unwrap().to_core.extend(request);
+        self.network.machine(at.0).unwrap().connection(client.end).unwrap().to_core.extend(request);
     }
 
     /// The results, or the number of the error; none if the machine has ended.
