@@ -157,6 +157,12 @@ impl Profile {
         self.boot != Self::DAMAGED && (before.is_durable || (self.boot != 0 && self.boot == before.boot))
     }
 
+    /// What of it is told in `version`.
+    pub(super) fn as_told_by(&self, version: u16) -> Self {
+        let griddb_address = self.griddb_address.clone().filter(|_| version >= GRIDDB_ADDRESS_SINCE);
+        Self { griddb_address, ..self.clone() }
+    }
+
     /// For who speaks `version`.
     pub(crate) fn encode(&self, writer: &mut Writer, version: u16) {
         let griddb_address = self.griddb_address.as_ref().filter(|_| version >= GRIDDB_ADDRESS_SINCE);

@@ -83,6 +83,8 @@ impl State {
     pub fn founded(cluster_id: u128, cluster_name: String, profile: Profile, schema: Schema, version: u64) -> Self {
         let mut state = Self { cluster_id, cluster_name, version, schema: Arc::new(schema), ..Self::empty() };
         let id = NodeId(1);
+        // As who reads the state later finds it.
+        let profile = profile.as_told_by(profile.protocol_versions.latest());
         let member = Member { id, profile, previous_incarnation: 0, state: MemberState::Up, leaving: false, place: 1 };
         state.members = Arc::new(BTreeMap::from([(id, member)]));
         state.follow_schema();
