@@ -2,7 +2,7 @@
 
 use crate::functions;
 use crate::memory;
-use crate::ranges;
+use crate::ranges::{self, RangesError};
 use crate::result_types;
 use crate::schemas::Schemas;
 use crate::statement::{Failure, OwnedStatement, Prepared};
@@ -56,6 +56,15 @@ impl Interrupter {
     pub fn interrupt(&self) {
         self.is_interrupted.store(true, Ordering::Release);
         self.handle.interrupt();
+    }
+}
+
+impl From<RangesError> for QueryError {
+    fn from(error: RangesError) -> Self {
+        match error {
+            RangesError::Syntax(error) => Self::Statement(error.0),
+            RangesError::Source(error) => Self::Source(error),
+        }
     }
 }
 

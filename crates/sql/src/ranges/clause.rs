@@ -1,8 +1,19 @@
 //! What follows GROUP BY RANGE: the column, the steps, what fills.
 
-use super::{Fill, wrong};
-use crate::query::QueryError;
-use crate::syntax::{Word, WordKind};
+use crate::syntax::{SyntaxError, Word, WordKind};
+
+/// What a step without rows gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fill {
+    Nothing,
+    Null,
+    Previous,
+    Linear,
+}
+
+fn wrong(message: impl Into<String>) -> SyntaxError {
+    SyntaxError(message.into())
+}
 
 /// The words of the clause from the column on.
 pub(super) struct Clause<'w, 'a> {
@@ -11,7 +22,7 @@ pub(super) struct Clause<'w, 'a> {
 
 impl<'a> Clause<'_, 'a> {
     /// The column, the length of a step and where one begins, and what fills.
-    pub(super) fn read(&mut self) -> Result<(String, [i64; 2], Fill), QueryError> {
+    pub(super) fn read(&mut self) -> Result<(String, [i64; 2], Fill), SyntaxError> {
         let is_enclosed = self.takes('(');
         let mut time = self.name()?;
         while self.takes('.') {
@@ -39,7 +50,7 @@ impl<'a> Clause<'_, 'a> {
     }
 
     /// Units, or a time zone, whose days begin that much earlier.
-    fn offset(&mut self, unit_ms: i64) -> Result<i64, QueryError> {
+    fn offset(&mut self, unit_ms: i64) -> Result<i64, SyntaxError> {
         match self.words.split_first() {
             Some((zone, rest)) if zone.kind == WordKind::Text => {
                 self.words = rest;
@@ -56,7 +67,7 @@ impl<'a> Clause<'_, 'a> {
         }
     }
 
-    fn fill(&mut self) -> Result<Fill, QueryError> {
+    fn fill(&mut self) -> Result<Fill, SyntaxError> {
         if !self.words.first().is_some_and(|word| word.is("FILL")) {
             return Ok(Fill::Nothing);
         }
@@ -73,7 +84,7 @@ impl<'a> Clause<'_, 'a> {
         }
     }
 
-    fn expected(&self, what: &str) -> QueryError {
+    fn expected(&self, what: &str) -> SyntaxError {
         let near = self.words.first().map_or("the end", |word| word.text);
         wrong(format!("near \"{near}\": syntax error: {what} is expected"))
     }
@@ -84,23 +95,23 @@ impl<'a> Clause<'_, 'a> {
         is_there
     }
 
-    fn expect(&mut self, symbol: char) -> Result<(), QueryError> {
+    fn expect(&mut self, symbol: char) -> Result<(), SyntaxError> {
         if self.takes(symbol) { Ok(()) } else { Err(self.expected(&symbol.to_string())) }
     }
 
-    fn keyword(&mut self, keyword: &str) -> Result<(), QueryError> {
+    fn keyword(&mut self, keyword: &str) -> Result<(), SyntaxError> {
         let Some((_, rest)) = self.words.split_first().filter(|(word, _)| word.is(keyword)) else { return Err(self.expected(keyword)) };
         self.words = rest;
         Ok(())
     }
 
-    fn name(&mut self) -> Result<String, QueryError> {
+    fn name(&mut self) -> Result<String, SyntaxError> {
         let name = self.words.first().and_then(Word::name).ok_or_else(|| self.expected("a name"))?;
         self.words = &self.words[1..];
         Ok(name)
     }
 
-    fn integer(&mut self) -> Result<i64, QueryError> {
+    fn integer(&mut self) -> Result<i64, SyntaxError> {
         let number = self.words.first().filter(|word| word.kind == WordKind::Number).and_then(|word| word.text.parse().ok());
         let number = number.ok_or_else(|| self.expected("a whole number"))?;
         self.words = &self.words[1..];

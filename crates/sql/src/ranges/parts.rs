@@ -1,18 +1,66 @@
 //! The parts of a statement of GROUP BY RANGE.
 
-use super::clause::Clause;
-use super::{Fill, Item, Ranges, quoted, wrong};
-use crate::query::QueryError;
+use super::clause::{Clause, Fill};
 use crate::result_types::item_type;
-use crate::syntax::{Word, WordKind};
-use crate::tables::{Column, ColumnType, Table, Tables};
+use crate::syntax::{SyntaxError, Word, WordKind};
+use crate::tables::{Column, ColumnType, SourceError, Table, Tables};
 use std::sync::Arc;
+
+/// Why a statement cannot be written anew.
+#[derive(Debug)]
+pub(crate) enum RangesError {
+    /// It is wrong.
+    Syntax(SyntaxError),
+    /// Its table could not be looked up.
+    Source(SourceError),
+}
+
+impl From<SyntaxError> for RangesError {
+    fn from(error: SyntaxError) -> Self {
+        Self::Syntax(error)
+    }
+}
+
+pub(super) fn wrong(message: impl Into<String>) -> RangesError {
+    RangesError::Syntax(SyntaxError(message.into()))
+}
+
+/// A part of the statement's list.
+pub(super) struct Item<'a> {
+    /// Without the name that it is given.
+    pub(super) text: &'a str,
+    pub(super) label: String,
+    pub(super) is_time: bool,
+    pub(super) kind: Option<ColumnType>,
+}
+
+/// The statement's parts.
+pub(super) struct Ranges<'a> {
+    pub(super) items: Vec<Item<'a>>,
+    pub(super) from: &'a str,
+    pub(super) condition: &'a str,
+    /// The column's name, as SQLite shall read it.
+    pub(super) time: String,
+    pub(super) step_ms: i64,
+    pub(super) offset_ms: i64,
+    pub(super) fill: Fill,
+    /// From here to there, both included.
+    pub(super) bounds: [Option<String>; 2],
+    /// What follows: conditions of groups, then the order and the limit.
+    pub(super) having: &'a str,
+    pub(super) rest: &'a str,
+}
+
+/// A name as SQLite reads it, whatever is in it.
+pub(super) fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
 
 /// Takes a statement apart.
 ///
 /// # Errors
 /// It is wrong, or none of one table.
-pub(super) fn parse<'a>(sql: &'a str, words: &[Word<'a>], tables: &dyn Tables) -> Result<Ranges<'a>, QueryError> {
+pub(super) fn parse<'a>(sql: &'a str, words: &[Word<'a>], tables: &dyn Tables) -> Result<Ranges<'a>, RangesError> {
     let whole = match words {
         [words @ .., end] if end.is_symbol(';') => words,
         words => words,
@@ -29,7 +77,7 @@ pub(super) fn parse<'a>(sql: &'a str, words: &[Word<'a>], tables: &dyn Tables) -
     let source = &whole[from + 1..condition];
     let table =
         source.first().and_then(Word::name).filter(|_| source.len() <= 3 && !source.iter().any(|word| word.kind == WordKind::Symbol));
-    let table = tables.find(&table.ok_or_else(|| wrong(plain))?).map_err(QueryError::Source)?;
+    let table = tables.find(&table.ok_or_else(|| wrong(plain))?).map_err(RangesError::Source)?;
     let table = table.ok_or_else(|| wrong(format!("no such table: {}", source[0].text)))?;
     let mut clause = Clause { words: whole.get(group + 3..).unwrap_or_default() };
     let (time, [step_ms, offset_ms], fill) = clause.read()?;
@@ -86,7 +134,7 @@ fn column_name(words: &[Word<'_>]) -> Option<String> {
     }
 }
 
-fn items<'a>(sql: &'a str, list: &[Word<'a>], table: &Arc<Table>, time: &Column) -> Result<Vec<Item<'a>>, QueryError> {
+fn items<'a>(sql: &'a str, list: &[Word<'a>], table: &Arc<Table>, time: &Column) -> Result<Vec<Item<'a>>, RangesError> {
     let commas = outside(list).filter(|(_, word)| word.is_symbol(',')).map(|(at, _)| at);
     let (mut items, mut start) = (Vec::new(), 0);
     for end in commas.chain([list.len()]) {
@@ -123,7 +171,7 @@ fn items<'a>(sql: &'a str, list: &[Word<'a>], table: &Arc<Table>, time: &Column)
 }
 
 /// What the conditions that AND joins say of the time: from where and up to where.
-fn bounds(sql: &str, words: &[Word<'_>], time: &str) -> Result<[Option<String>; 2], QueryError> {
+fn bounds(sql: &str, words: &[Word<'_>], time: &str) -> Result<[Option<String>; 2], RangesError> {
     let (mut bounds, mut start, mut is_between) = ([None, None], 0, false);
     let ends: Vec<usize> = outside(words)
         .filter(|(_, word)| {
