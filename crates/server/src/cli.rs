@@ -1,5 +1,7 @@
 //! The command line. Flags of `start` are the keys of the configuration file with `-` for `_`: see [`Settings`].
 
+use crate::backup::Location;
+use crate::s3::S3Arguments;
 use crate::settings::Settings;
 use crate::size::Size;
 use clap::{Args, Parser, Subcommand};
@@ -29,10 +31,10 @@ pub(crate) enum Command {
     Drain(DrainArguments),
     /// Take a member that is empty, or down for good, out of its cluster.
     Remove(RemoveArguments),
-    /// Back keyspaces up to a directory while clients write: one point in time. `backup verify DIR` checks one.
-    Backup(BackupArguments),
+    /// Back keyspaces up to a directory or to S3 while clients write: one point in time. `backup verify PLACE` checks one.
+    Backup(Box<BackupArguments>),
     /// Restore a backup, whole or by table, into a running database of any size. After an interruption the same command goes on.
-    Restore(RestoreArguments),
+    Restore(Box<RestoreArguments>),
     /// Copy a keyspace, or tables of it, from another CQL database into this one, with timestamps and times to live, a namespace from Aerospike, or containers from GridDB. After an interruption the same command goes on.
     Import(ImportArguments),
     /// Keep tables of another database as they are in this one: reads the logs of their changes there, and writes them here. After an interruption the same command goes on.
@@ -149,15 +151,18 @@ pub(crate) struct RemoveArguments {
 pub(crate) struct BackupArguments {
     #[command(subcommand)]
     pub(crate) command: Option<BackupCommand>,
-    /// A directory that is new or empty.
-    #[arg(long, value_name = "DIR", required = true)]
-    pub(crate) to: Option<PathBuf>,
+    /// A directory that is new or empty, or s3://BUCKET/PREFIX, likewise.
+    #[arg(long, value_name = "PLACE", required = true)]
+    pub(crate) to: Option<Location>,
     /// A keyspace, namespace or GridDB database; may be given again. All without.
     #[arg(long, value_name = "NAME")]
     pub(crate) keyspace: Vec<String>,
-    /// Replace what a backup that was interrupted has left in the directory.
+    /// Replace what a backup that was interrupted has left there.
     #[arg(long)]
     pub(crate) restart: bool,
+    /// Only what is not as it was in this backup, full or incremental; a restore of the new one needs it.
+    #[arg(long, value_name = "PLACE")]
+    pub(crate) incremental_from: Option<Location>,
     /// At most so many bytes of rows a second, over all nodes, as 20MiB.
     #[arg(long, value_name = "SIZE")]
     pub(crate) rate_limit: Option<Size>,
@@ -166,6 +171,8 @@ pub(crate) struct BackupArguments {
     pub(crate) buffer: Size,
     #[command(flatten)]
     pub(crate) key: BackupKeyArguments,
+    #[command(flatten)]
+    pub(crate) s3: S3Arguments,
     /// In a cluster, --http names all members, with commas between.
     #[command(flatten)]
     pub(crate) node: NodeArguments,
@@ -175,11 +182,13 @@ pub(crate) struct BackupArguments {
 pub(crate) enum BackupCommand {
     /// Read a whole backup and check every checksum.
     Verify {
-        /// The backup.
-        #[arg(value_name = "DIR")]
-        folder: PathBuf,
+        /// The backup: a directory, or s3://BUCKET/PREFIX.
+        #[arg(value_name = "PLACE")]
+        place: Location,
         #[command(flatten)]
         key: BackupKeyArguments,
+        #[command(flatten)]
+        s3: S3Arguments,
     },
     /// End the backup that runs, whoever has started it: its tool fails.
     End {
@@ -190,13 +199,13 @@ pub(crate) enum BackupCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct RestoreArguments {
-    /// The backup.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) from: PathBuf,
+    /// The backup: a directory, or s3://BUCKET/PREFIX.
+    #[arg(long, value_name = "PLACE")]
+    pub(crate) from: Location,
     /// Only this table, with the views of it; may be given again. It must not exist.
     #[arg(long, value_name = "KEYSPACE.TABLE")]
     pub(crate) table: Vec<String>,
-    /// Where it is kept how far the restore has come; `restore.progress` in the backup without.
+    /// Where it is kept how far the restore has come; `restore.progress` in the backup without; needed for one in S3.
     #[arg(long, value_name = "FILE")]
     pub(crate) progress: Option<PathBuf>,
     /// At most so many bytes of rows a second, as 20MiB.
@@ -204,6 +213,8 @@ pub(crate) struct RestoreArguments {
     pub(crate) rate_limit: Option<Size>,
     #[command(flatten)]
     pub(crate) key: BackupKeyArguments,
+    #[command(flatten)]
+    pub(crate) s3: S3Arguments,
     /// In a cluster, --http names all members, with commas between.
     #[command(flatten)]
     pub(crate) node: NodeArguments,

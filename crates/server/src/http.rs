@@ -58,6 +58,8 @@ const TIMEOUT: Duration = Duration::from_secs(1);
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long a tool of backups may take to read what was sent, and to send more.
 const STREAM_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long it may take to read rows: it waits for the place that it writes them to, which may be far away and busy.
+const ROWS_TIMEOUT: Duration = Duration::from_secs(120);
 /// How long accepting rests when the process has no descriptors left.
 const ACCEPT_REST: Duration = Duration::from_millis(20);
 /// Statements of the console are parsed on it; what is not touched takes no memory.
@@ -320,7 +322,10 @@ fn answer_backup(
     };
     let answer = match target.path {
         "/backup/rows" => match endpoint::take_stream(&served.streams, target) {
-            Ok(rows) => return endpoint::send(&served.board, &rows, stream).map(|()| None),
+            Ok(rows) => {
+                connection.stream.set_write_timeout(Some(ROWS_TIMEOUT))?;
+                return endpoint::send(&served.board, &rows, stream).map(|()| None);
+            }
             Err(refusal) => Err(refusal),
         },
         _ => endpoint::answer(&served.board, &served.streams, target, &body, asker),

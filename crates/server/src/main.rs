@@ -38,6 +38,7 @@ mod operator_logins;
 mod patience;
 mod private_files;
 mod relayout;
+mod s3;
 mod service_manager;
 mod settings;
 mod settings_file;

@@ -3,38 +3,49 @@
 use super::encryption::{BackupCipher, Place};
 use super::error::BackupError;
 use super::format::{CHUNK_BYTES_MAX, FileEntry, HEAD_BYTES, MANIFEST, Manifest, SCHEMA, checksum_of, rows_file_number};
+use super::location::Location;
+use super::source::Source;
 use crate::cli::BackupKeyArguments;
+use crate::s3::S3Arguments;
 use model::{Schema, schema_blob};
-use std::fs::File;
 use std::io::{BufReader, Read};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A whole backup.
 pub(crate) struct Archive {
-    folder: PathBuf,
+    source: Source,
     pub(crate) manifest: Manifest,
+    /// Of the manifest.
+    pub(crate) digest: String,
     cipher: Option<Arc<BackupCipher>>,
 }
 
 impl Archive {
-    /// Opens the backup in a directory.
-    pub(crate) fn open(folder: &Path, key: &BackupKeyArguments) -> Result<Self, BackupError> {
-        let manifest = Manifest::read(folder)?;
+    /// Opens the backup at a place.
+    pub(crate) fn open(place: &Location, s3: &S3Arguments, key: &BackupKeyArguments) -> Result<Self, BackupError> {
+        Self::of(Source::open(place, s3)?, key)
+    }
+
+    fn of(source: Source, key: &BackupKeyArguments) -> Result<Self, BackupError> {
+        let (manifest, digest) = Manifest::read(&source)?;
         let cipher = key.open(manifest.encryption.as_ref())?.map(Arc::new);
-        Ok(Self { folder: folder.to_owned(), manifest, cipher })
+        Ok(Self { source, manifest, digest, cipher })
+    }
+
+    /// Where it is.
+    pub(crate) fn place(&self) -> Location {
+        self.source.place()
     }
 
     /// The chunks of one of its files.
     pub(crate) fn chunks(&self, entry: &FileEntry) -> Result<Chunks, BackupError> {
-        Chunks::open(&self.folder, entry, self.cipher.clone())
+        Chunks::open(&self.source, entry, self.cipher.clone())
     }
 
     /// The schema at the cut.
     pub(crate) fn schema(&self) -> Result<Schema, BackupError> {
-        let path = self.folder.join(SCHEMA);
-        let stored = std::fs::read(&path).map_err(|source| BackupError::File { path, source })?;
         let damaged = |why| BackupError::Damaged { file: SCHEMA.to_owned(), at: 0, why };
+        let stored = self.source.read(SCHEMA)?.ok_or_else(|| damaged("it is not there"))?;
         if base::checksum(&stored) != self.manifest.schema_crc32 {
             return Err(damaged("its checksum is wrong"));
         }
@@ -52,22 +63,19 @@ pub(crate) struct Chunks {
     name: String,
     number: u32,
     cipher: Option<Arc<BackupCipher>>,
-    file: BufReader<File>,
+    file: BufReader<Box<dyn Read + Send>>,
     left: u64,
     at: u64,
     chunk: u64,
 }
 
 impl Chunks {
-    fn open(folder: &Path, entry: &FileEntry, cipher: Option<Arc<BackupCipher>>) -> Result<Self, BackupError> {
-        let foreign = || BackupError::Damaged { file: MANIFEST.to_owned(), at: 0, why: "it lists what is no file of rows" };
-        let number = rows_file_number(&entry.name).ok_or_else(foreign)?;
-        let path = folder.join(&entry.name);
-        let failed = |source| BackupError::File { path: path.clone(), source };
-        let file = File::open(&path).map_err(failed)?;
-        let bytes = file.metadata().map_err(failed)?.len();
+    fn open(source: &Source, entry: &FileEntry, cipher: Option<Arc<BackupCipher>>) -> Result<Self, BackupError> {
+        let damaged = |file: &str, at, why| BackupError::Damaged { file: file.to_owned(), at, why };
+        let number = rows_file_number(&entry.name).ok_or_else(|| damaged(MANIFEST, 0, "it lists what is no file of rows"))?;
+        let (file, bytes) = source.open_file(&entry.name)?.ok_or_else(|| damaged(&entry.name, 0, "it is not there"))?;
         if bytes != entry.bytes {
-            return Err(BackupError::Damaged { file: entry.name.clone(), at: bytes.min(entry.bytes), why: "it has another length" });
+            return Err(damaged(&entry.name, bytes.min(entry.bytes), "it has another length"));
         }
         let (name, file) = (entry.name.clone(), BufReader::with_capacity(1 << 20, file));
         Ok(Self { name, number, cipher, file, left: bytes, at: 0, chunk: 0 })
@@ -132,7 +140,7 @@ mod tests {
                 *byte ^= 1 << (bit % 8);
             }
             std::fs::write(folder.join("000.rows"), &changed).unwrap();
-            let read = Chunks::open(&folder, &entry, None).unwrap().next();
+            let read = Chunks::open(&Source::Folder(folder.clone()), &entry, None).unwrap().next();
             assert_eq!(read.is_ok(), bit == bytes.len() * 8, "bit {bit}");
         }
         std::fs::remove_dir_all(&folder).unwrap();
@@ -149,12 +157,13 @@ mod tests {
         let [one, two] = [b"rows one", b"rows two"].map(|rows| chunk(rows, Place::chunk(0, u64::from(rows[5] == b't')), Some(&cipher)));
         let entry = FileEntry { name: "000.rows".to_owned(), bytes: (one.len() + two.len()) as u64, chunks: 2, rows: 2 };
         let mut manifest = Manifest {
-            format: Manifest::format_of(true),
+            format: Manifest::format_of(true, false),
             version: String::new(),
             taken_s: 1,
             keyspaces: vec!["k".to_owned()],
             schema_crc32: 0,
             encryption: Some(wrapped),
+            previous: None,
             files: vec![entry.clone()],
         };
         let schema = cipher.seal(Place::SCHEMA, &manifest.sealed(), schema_blob::encode(&Schema::empty()));
@@ -162,7 +171,7 @@ mod tests {
         std::fs::write(folder.join(SCHEMA), schema).unwrap();
         let open = |manifest: &Manifest| {
             std::fs::write(folder.join(MANIFEST), manifest.to_bytes()).unwrap();
-            Archive::open(&folder, &key).unwrap()
+            Archive::of(Source::Folder(folder.clone()), &key).unwrap()
         };
         let first = |chunks: [&[u8]; 2]| {
             std::fs::write(folder.join("000.rows"), chunks.concat()).unwrap();

@@ -1,7 +1,9 @@
 //! Why a backup or restore has not been made.
 
+use super::location::Location;
 use crate::at_rest::KeySourceError;
 use crate::operate::OperateError;
+use crate::s3::S3Error;
 use std::path::PathBuf;
 
 /// Why a command has not done what it was to do.
@@ -19,44 +21,75 @@ pub(crate) enum BackupError {
         source: std::io::Error,
     },
     /// A backup is there.
-    #[error("{} holds a backup already; name a directory that is new or empty", folder.display())]
+    #[error("{place} holds a backup already; name {} that is new or empty", place.kind())]
     Occupied {
-        /// The directory.
-        folder: PathBuf,
+        /// Where.
+        place: Location,
     },
     /// Something else is there.
-    #[error("{} holds {name}, which is no part of a backup; name a directory that is new or empty", folder.display())]
+    #[error("{place} holds {name}, which is no part of a backup; name {} that is new or empty", place.kind())]
     Foreign {
-        /// The directory.
-        folder: PathBuf,
-        /// A file in it.
+        /// Where.
+        place: Location,
+        /// A file there.
         name: String,
     },
     /// Another process writes there.
-    #[error("another `tarndb backup` is writing to {}", folder.display())]
+    #[error("another `tarndb backup` is writing to {place}")]
     InUse {
-        /// The directory.
-        folder: PathBuf,
+        /// Where.
+        place: Location,
     },
     /// What a backup that was killed has left.
     #[error(
-        "{} holds a backup that was interrupted after {bytes} bytes in {files} files: they are no point in time, and it cannot go on; give \
-         --restart to remove them and take it anew",
-        folder.display()
+        "{place} holds a backup that was interrupted after {bytes} bytes in {files} files: they are no point in time, and it cannot go on; give \
+         --restart to remove them and take it anew"
     )]
     Unfinished {
-        /// The directory.
-        folder: PathBuf,
+        /// Where.
+        place: Location,
         /// Files of rows.
         files: usize,
         /// Their bytes.
         bytes: u64,
     },
+    /// What a backup has left in S3, that was killed or goes on.
+    #[error(
+        "{place} holds a backup that was interrupted, or that another `tarndb backup` is taking now: {files} files of rows; when no other one runs, give \
+         --restart to remove them and take it anew"
+    )]
+    UnfinishedInBucket {
+        /// Where.
+        place: Location,
+        /// Files of rows.
+        files: usize,
+    },
     /// There is no manifest.
-    #[error("{} is no whole backup: it has no manifest.json; take the backup again", folder.display())]
+    #[error("{place} is no whole backup: it has no manifest.json; take the backup again")]
     NotWhole {
-        /// The directory.
-        folder: PathBuf,
+        /// Where.
+        place: Location,
+    },
+    /// S3.
+    #[error(transparent)]
+    S3(Box<S3Error>),
+    /// It has failed, and not all that it has written could be removed.
+    #[error(
+        "{fault}. What it has written to {place} is still there, and parts of uploads may be: {why}; `tarndb backup --to {place} --restart` removes them"
+    )]
+    Left {
+        /// Why it has failed.
+        fault: Box<BackupError>,
+        /// Where.
+        place: Location,
+        /// Why it is still there.
+        why: Box<S3Error>,
+    },
+    /// A restore from S3 keeps its progress here.
+    #[error("a restore from {place} needs --progress FILE, a file of this machine, to go on by after an interruption")]
+    NoProgress {
+        /// The backup.
+        place: Location,
     },
     /// A file is not what was written.
     #[error("{file} of the backup is damaged at byte {at}: {why}; use another copy of this backup, or an older backup")]
@@ -71,6 +104,42 @@ pub(crate) enum BackupError {
     /// There is no master key where it should be.
     #[error(transparent)]
     NoKey(#[from] KeySourceError),
+    /// A backup of a chain, other than the one that was named.
+    #[error("{place}, which the backup goes on from: {fault}")]
+    InLink {
+        /// Which one.
+        place: Location,
+        /// What is wrong with it.
+        fault: Box<BackupError>,
+    },
+    /// The backup before is not where it should be.
+    #[error(
+        "{place} goes on from the backup that was at {previous}, which is not there: {why}; put that backup back, or beside this one under the same name"
+    )]
+    Link {
+        /// The backup that needs it.
+        place: Location,
+        /// Where it was.
+        previous: String,
+        /// What is there.
+        why: String,
+    },
+    /// It has no end.
+    #[error("{place} goes on from more than {links} backups: take a full one")]
+    ChainTooLong {
+        /// The backup.
+        place: Location,
+        /// So many may be.
+        links: usize,
+    },
+    /// It is of another database.
+    #[error(
+        "the backup at {place} has none of the tables of this database: it is of another one, or all were made anew; take a full backup"
+    )]
+    OtherDatabase {
+        /// The backup before.
+        place: Location,
+    },
     /// It takes a key.
     #[error("the backup is encrypted under master key {master_key}: give --encryption-key-file or --encryption-key-command")]
     Encrypted {
@@ -146,20 +215,35 @@ pub(crate) enum BackupError {
 }
 
 impl BackupError {
+    /// Names the backup, if it is not the one that was asked for.
+    pub(crate) fn in_link(self, link: &Location, place: &Location) -> Self {
+        if link == place { self } else { Self::InLink { place: link.clone(), fault: Box::new(self) } }
+    }
+
     /// Whether nobody has answered, or the command line is wrong.
     pub(crate) fn is_usage(&self) -> bool {
         match self {
+            Self::S3(error) => error.is_usage(),
+            Self::Left { fault, .. } | Self::InLink { fault, .. } => fault.is_usage(),
             Self::Node(error) => !matches!(error, OperateError::Refused { .. } | OperateError::Unavailable { .. }),
             error => matches!(
                 error,
                 Self::Unknown { .. }
                     | Self::RateLimit { .. }
                     | Self::Slots { .. }
+                    | Self::NoProgress { .. }
+                    | Self::OtherDatabase { .. }
                     | Self::NoKey(_)
                     | Self::Encrypted { .. }
                     | Self::Plain
                     | Self::WrongKey { .. }
             ),
         }
+    }
+}
+
+impl From<S3Error> for BackupError {
+    fn from(error: S3Error) -> Self {
+        Self::S3(Box::new(error))
     }
 }

@@ -13,16 +13,20 @@
 //! | 4 | checksum of the two numbers and of what is stored |
 //! | … | rows as [`engine::ReceivedRows`] reads them, compressed by LZ4; then encrypted, where the backup is, with the second number as associated data |
 //!
-//! Integers are little-endian. Of two images of a row in a file the later one is the row; a row is in one file only. The manifest ends with
+//! Integers are little-endian. Of two images of a row in a file the later one is the row; a row is in one file only. A backup that goes on from another one has the rows that
+//! are not as they were there, and void rows for keys that are gone. The manifest ends with
 //! `crc32 xxxxxxxx`, the checksum of every byte before it. Checksums are CRC-32.
 
 use super::encryption::{BackupCipher, Place, WrappedKey};
 use super::error::BackupError;
+use super::source::Source;
+use crate::at_rest::to_hex;
+use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
-use std::path::Path;
 
-/// The newest that is known here. One that is not encrypted has format 1, as before there was encryption.
-const FORMAT: u32 = 2;
+/// The newest that is known here: of those that go on from another one. A full one has format 2 if it is encrypted, else 1.
+const FORMAT: u32 = 3;
+const FORMAT_ENCRYPTED: u32 = 2;
 const FORMAT_PLAIN: u32 = 1;
 pub(crate) const MANIFEST: &str = "manifest.json";
 pub(crate) const SCHEMA: &str = "schema.json";
@@ -44,7 +48,19 @@ pub(crate) struct Manifest {
     /// What it is encrypted with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) encryption: Option<WrappedKey>,
+    /// The backup that this one goes on from, if it has not everything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) previous: Option<Previous>,
     pub(crate) files: Vec<FileEntry>,
+}
+
+/// A backup that another one goes on from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Previous {
+    /// Where it was.
+    pub(crate) place: String,
+    /// By which it is known.
+    pub(crate) manifest_sha256: String,
 }
 
 /// A file of rows.
@@ -92,13 +108,21 @@ pub(crate) fn checksum_of(numbers: &[u8], stored: &[u8]) -> u32 {
 
 impl Manifest {
     /// The format that a backup has, encrypted or not.
-    pub(crate) fn format_of(is_encrypted: bool) -> u32 {
-        if is_encrypted { FORMAT } else { FORMAT_PLAIN }
+    pub(crate) fn format_of(is_encrypted: bool, is_incremental: bool) -> u32 {
+        match (is_incremental, is_encrypted) {
+            (true, _) => FORMAT,
+            (false, true) => FORMAT_ENCRYPTED,
+            (false, false) => FORMAT_PLAIN,
+        }
     }
 
     /// What the schema of an encrypted backup is sealed with: keyspaces and files cannot be changed or left out without the key.
     pub(crate) fn sealed(&self) -> Vec<u8> {
-        serde_json::to_vec(&(self.taken_s, &self.keyspaces, &self.files)).expect("numbers and texts are always JSON")
+        let sealed = match &self.previous {
+            None => serde_json::to_vec(&(self.taken_s, &self.keyspaces, &self.files)),
+            Some(previous) => serde_json::to_vec(&(self.taken_s, &self.keyspaces, &self.files, previous)),
+        };
+        sealed.expect("numbers and texts are always JSON")
     }
 
     /// With its checksum.
@@ -110,15 +134,9 @@ impl Manifest {
         text.into_bytes()
     }
 
-    /// Reads and checks a backup's manifest.
-    pub(crate) fn read(folder: &Path) -> Result<Self, BackupError> {
-        let path = folder.join(MANIFEST);
-        let bytes = match std::fs::read(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Err(BackupError::NotWhole { folder: folder.to_owned() });
-            }
-            read => read.map_err(|source| BackupError::File { path, source })?,
-        };
+    /// Reads and checks a backup's manifest; with its SHA-256.
+    pub(crate) fn read(source: &Source) -> Result<(Self, String), BackupError> {
+        let bytes = source.read(MANIFEST)?.ok_or_else(|| BackupError::NotWhole { place: source.place() })?;
         let damaged = |why| BackupError::Damaged { file: MANIFEST.to_owned(), at: 0, why };
         let line = bytes.len().checked_sub(15).ok_or_else(|| damaged("it is too short"))?;
         let (text, line) = bytes.split_at(line);
@@ -129,6 +147,6 @@ impl Manifest {
         if manifest.format > FORMAT {
             return Err(BackupError::Newer { found: manifest.format, known: FORMAT });
         }
-        Ok(manifest)
+        Ok((manifest, to_hex(digest(&SHA256, &bytes).as_ref())))
     }
 }

@@ -1,8 +1,9 @@
 //! `tarndb restore`: tables, rows, unfinished batches, views, in this order; each step may be done twice.
 
-use super::archive::Archive;
+use super::chain::{Chain, Met};
 use super::client::Nodes;
 use super::error::BackupError;
+use super::location::Location;
 use super::progress::{PROGRESS, RestoreProgress, Step};
 use super::rate_limit::throttle;
 use super::verify::verify;
@@ -31,7 +32,7 @@ const BATCH_KEY_BYTES: usize = 2;
 
 struct Restore {
     nodes: Nodes,
-    archive: Archive,
+    chain: Chain,
     /// What is restored; its tables have the uuids that they get.
     schema: Schema,
     progress: RestoreProgress,
@@ -47,9 +48,13 @@ struct Restore {
 
 /// Restores a backup.
 pub(crate) fn restore(arguments: &RestoreArguments) -> Result<ExitCode, BackupError> {
-    let folder = &arguments.from;
-    let archive = verify(folder, &arguments.key)?;
-    let path = arguments.progress.clone().unwrap_or_else(|| folder.join(PROGRESS));
+    let place = &arguments.from;
+    let path = match (&arguments.progress, place) {
+        (Some(path), _) => path.clone(),
+        (None, Location::Folder(folder)) => folder.join(PROGRESS),
+        (None, Location::Bucket(_)) => return Err(BackupError::NoProgress { place: place.clone() }),
+    };
+    let chain = verify(place, &arguments.s3, &arguments.key)?;
     let progress = match RestoreProgress::read(&path)? {
         Some(progress) if progress.tables != arguments.table => return Err(BackupError::OtherTables { progress: path }),
         Some(progress) => {
@@ -65,16 +70,16 @@ pub(crate) fn restore(arguments: &RestoreArguments) -> Result<ExitCode, BackupEr
     };
     let throttle = throttle(arguments.rate_limit)?;
     let nodes = Nodes::new(&arguments.node)?;
-    let meter = Meter::start(Unit::Bytes, 0, archive.manifest.files.iter().map(|file| file.chunks).sum(), "chunks");
-    let schema = wanted(&archive.schema()?, &progress)?;
+    let meter = Meter::start(Unit::Bytes, 0, chain.files().iter().map(|(_, file)| file.chunks).sum(), "chunks");
+    let schema = wanted(&chain.newest().schema()?, &progress)?;
     let (ids, primaries, begun) = (BTreeMap::new(), BTreeMap::new(), Instant::now());
-    let mut restore = Restore { nodes, archive, schema, progress, path, stored: begun, ids, primaries, throttle, meter };
+    let mut restore = Restore { nodes, chain, schema, progress, path, stored: begun, ids, primaries, throttle, meter };
     // Before anything is made: whoever goes on knows that it is his.
     restore.progress.write(&restore.path)?;
     restore.run()?;
     RestoreProgress::remove(&restore.path)?;
     drop(restore);
-    println!("restored {} in {:.1} s", folder.display(), begun.elapsed().as_secs_f64());
+    println!("restored {place} in {:.1} s", begun.elapsed().as_secs_f64());
     Ok(ExitCode::SUCCESS)
 }
 
@@ -117,6 +122,12 @@ fn without_views(schema: &Schema) -> Schema {
     Schema { keyspaces, ..schema.clone() }
 }
 
+/// The rows that no newer link replaces.
+fn newest(rows: &[u8], link: usize, is_oldest: bool, met: &mut Met) -> Vec<u8> {
+    let rows = ReceivedRows::new(rows).flatten().filter(|row| met.takes(link, is_oldest, row));
+    rows.flat_map(|row| row.encoded.iter().copied()).collect()
+}
+
 impl Restore {
     fn run(&mut self) -> Result<(), BackupError> {
         loop {
@@ -151,7 +162,7 @@ impl Restore {
             match attempt() {
                 Err(BackupError::Node(error @ (OperateError::Unreachable { .. } | OperateError::Unavailable { .. }))) => {
                     if begun.elapsed() > PATIENCE {
-                        let file = self.archive.manifest.files.get(self.progress.file).map_or_else(String::new, |file| file.name.clone());
+                        let file = self.chain.files().get(self.progress.file).map_or_else(String::new, |(_, file)| file.name.clone());
                         return Err(BackupError::Stopped { why: error.to_string(), at: (self.progress.chunks, file) });
                     }
                     std::thread::sleep(AGAIN);
@@ -175,12 +186,24 @@ impl Restore {
             let id = |log: bool, id: TableId| if log { batch_log(id) } else { id };
             self.ids.insert(id(is_log, table.id), (id(is_log, known.id), table.keyspace.clone()));
         }
-        while let Some(entry) = self.archive.manifest.files.get(self.progress.file).cloned() {
-            let mut chunks = self.archive.chunks(&entry)?;
-            for _ in 0..self.progress.chunks {
-                chunks.next()?;
+        let mut files = self.chain.files();
+        // Entries of logs in older links were done since.
+        files.retain(|(link, _)| *link == 0 || !is_log);
+        let (mut met, oldest) = (Met::default(), self.chain.links.len() - 1);
+        for (number, (link, entry)) in files.into_iter().enumerate() {
+            let is_done = number < self.progress.file;
+            if is_done && link == oldest {
+                continue;
             }
+            let mut chunks = self.chain.links[link].chunks(&entry)?;
+            let mut done = if is_done { entry.chunks } else { self.progress.chunks };
             while let Some(rows) = chunks.next()? {
+                // Also of chunks that were sent before an interruption: what older links have of their keys is passed over.
+                let rows = if oldest == 0 { rows } else { newest(&rows, link, link == oldest, &mut met) };
+                if done > 0 {
+                    done -= 1;
+                    continue;
+                }
                 self.send(&rows)?;
                 self.meter.add_done(u64::from(!is_log));
                 self.progress.chunks += 1;
@@ -189,8 +212,10 @@ impl Restore {
                     self.progress.write(&self.path)?;
                 }
             }
-            self.progress = RestoreProgress { file: self.progress.file + 1, chunks: 0, ..self.progress.clone() };
-            self.progress.write(&self.path)?;
+            if !is_done {
+                self.progress = RestoreProgress { file: number + 1, chunks: 0, ..self.progress.clone() };
+                self.progress.write(&self.path)?;
+            }
         }
         self.ids.clear();
         Ok(())

@@ -1,17 +1,19 @@
 //! One core's stream becomes one file.
 
+use super::earlier::Earlier;
 use super::encryption::{BackupCipher, Place};
 use super::error::BackupError;
 use super::format::{FileEntry, chunk, rows_file};
+use super::interrupt;
 use super::rate_limit::PIECE_BYTES;
+use super::sink::Sink;
+use super::target::Target;
 use crate::meter::Meter;
 use crate::operate::Asked;
 use crate::throttle::Throttle;
 use ::node::{FRAME_HEAD_BYTES, FrameKind, read_frame_head};
 use engine::ReceivedRows;
-use std::fs::File;
-use std::io::{BufWriter, Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::Read;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Rows are compressed in so many bytes.
@@ -59,8 +61,7 @@ impl Progress {
 
 /// A file in the making.
 struct Writer {
-    file: BufWriter<File>,
-    path: PathBuf,
+    sink: Sink,
     number: u32,
     entry: FileEntry,
     rows: Vec<u8>,
@@ -74,32 +75,51 @@ pub(crate) struct Shared {
     pub(crate) throttle: Throttle,
     pub(crate) meter: Meter,
     pub(crate) cipher: Option<BackupCipher>,
+    /// The rows of the backup before, of an incremental one.
+    pub(crate) earlier: Option<Earlier>,
 }
 
 /// Writes a stream to the file of this number, up to the cut that holds.
-pub(crate) fn receive(node: &Asked, target: &str, folder: &Path, number: u32, shared: &Shared) -> Result<FileEntry, BackupError> {
-    let name = rows_file(number);
-    let path = folder.join(&name);
-    let file = File::create_new(&path).map_err(|source| BackupError::File { path: path.clone(), source })?;
-    let entry = FileEntry { name, ..FileEntry::default() };
-    let file = BufWriter::with_capacity(1 << 20, file);
-    let mut writer = Writer { file, path, number, entry, rows: Vec::new(), cuts: Vec::new() };
+pub(crate) fn receive(node: &Asked, request: &str, target: &Target, number: u32, shared: &Shared) -> Result<FileEntry, BackupError> {
+    let mut writer = Writer::create(target, number)?;
     let mut outcome = Ok(None);
-    node.stream(target, &mut |stream| {
+    node.stream(request, &mut |stream| {
         outcome = writer.follow(node, stream, shared);
     })?;
     let cut = outcome?.ok_or_else(|| BackupError::Ended { why: "a node has ended its stream".to_owned() })?;
     writer.end(cut)
 }
 
+/// Writes void rows for keys that were gone at a cut to the file of this number.
+pub(crate) fn write_gone(
+    target: &Target,
+    number: u32,
+    cipher: Option<&BackupCipher>,
+    each: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<(), BackupError>) -> Result<(), BackupError>,
+) -> Result<FileEntry, BackupError> {
+    let mut writer = Writer::create(target, number)?;
+    each(&mut |row| {
+        writer.rows.extend_from_slice(row);
+        if writer.rows.len() >= CHUNK_BYTES { writer.flush(cipher) } else { Ok(()) }
+    })?;
+    writer.flush(cipher)?;
+    writer.sink.mark(writer.entry.bytes);
+    writer.sink.end(writer.entry.bytes)?;
+    Ok(writer.entry)
+}
+
 impl Writer {
-    fn failed(&self, source: std::io::Error) -> BackupError {
-        BackupError::File { path: self.path.clone(), source }
+    fn create(target: &Target, number: u32) -> Result<Self, BackupError> {
+        let name = rows_file(number);
+        let sink = target.create(&name)?;
+        let entry = FileEntry { name, ..FileEntry::default() };
+        Ok(Self { sink, number, entry, rows: Vec::new(), cuts: Vec::new() })
     }
 
     /// Up to the cut that holds; `None` if another stream has failed.
     fn follow(&mut self, node: &Asked, stream: &mut dyn Read, shared: &Shared) -> Result<Option<u32>, BackupError> {
         loop {
+            interrupt::check()?;
             {
                 let state = shared.progress.lock();
                 if state.fault.is_some() {
@@ -112,14 +132,15 @@ impl Writer {
             let (kind, payload) = read_frame(node, stream, shared)?;
             match kind {
                 FrameKind::Rows => {
-                    self.rows.extend_from_slice(&payload);
+                    self.take(&payload, shared)?;
                     if self.rows.len() >= CHUNK_BYTES {
-                        self.flush(shared)?;
+                        self.flush(shared.cipher.as_ref())?;
                     }
                 }
                 FrameKind::Cut => {
-                    self.flush(shared)?;
+                    self.flush(shared.cipher.as_ref())?;
                     let number = payload.first_chunk().map_or(0, |number| u32::from_le_bytes(*number));
+                    self.sink.mark(self.entry.bytes);
                     self.cuts.push((number, self.entry.clone()));
                 }
                 FrameKind::Fault => return Err(BackupError::Ended { why: String::from_utf8_lossy(&payload).into_owned() }),
@@ -132,8 +153,17 @@ impl Writer {
         }
     }
 
+    /// Takes rows that have come; those that are in the backup before are left out.
+    fn take(&mut self, rows: &[u8], shared: &Shared) -> Result<(), BackupError> {
+        match &shared.earlier {
+            None => self.rows.extend_from_slice(rows),
+            Some(earlier) => earlier.keep_changed(rows, self.cuts.last().map_or(0, |(number, _)| *number), &mut self.rows)?,
+        }
+        Ok(())
+    }
+
     /// Writes chunks of what has come: each has whole rows.
-    fn flush(&mut self, shared: &Shared) -> Result<(), BackupError> {
+    fn flush(&mut self, cipher: Option<&BackupCipher>) -> Result<(), BackupError> {
         let rows = std::mem::take(&mut self.rows);
         let (mut start, mut at, mut count) = (0, 0, 0);
         for row in ReceivedRows::new(&rows) {
@@ -141,19 +171,19 @@ impl Writer {
             at += row.encoded.len();
             count += 1;
             if at - start >= CHUNK_BYTES {
-                self.write(&rows[start..at], count, shared)?;
+                self.write(&rows[start..at], count, cipher)?;
                 (start, count) = (at, 0);
             }
         }
         if at > start {
-            self.write(&rows[start..at], count, shared)?;
+            self.write(&rows[start..at], count, cipher)?;
         }
         Ok(())
     }
 
-    fn write(&mut self, rows: &[u8], count: u64, shared: &Shared) -> Result<(), BackupError> {
-        let bytes = chunk(rows, Place::chunk(self.number, self.entry.chunks), shared.cipher.as_ref());
-        self.file.write_all(&bytes).map_err(|source| self.failed(source))?;
+    fn write(&mut self, rows: &[u8], count: u64, cipher: Option<&BackupCipher>) -> Result<(), BackupError> {
+        let bytes = chunk(rows, Place::chunk(self.number, self.entry.chunks), cipher);
+        self.sink.write(&bytes)?;
         self.entry.bytes += bytes.len() as u64;
         self.entry.chunks += 1;
         self.entry.rows += count;
@@ -161,12 +191,10 @@ impl Writer {
     }
 
     /// The file ends where the cut is.
-    fn end(mut self, cut: u32) -> Result<FileEntry, BackupError> {
+    fn end(self, cut: u32) -> Result<FileEntry, BackupError> {
         let entry = self.cuts.iter().find(|(number, _)| *number == cut).map(|(_, entry)| entry.clone());
         let entry = entry.ok_or_else(|| BackupError::Ended { why: "a stream has no cut".to_owned() })?;
-        self.file.flush().map_err(|source| self.failed(source))?;
-        let file = self.file.get_ref();
-        file.set_len(entry.bytes).and_then(|()| file.sync_all()).map_err(|source| self.failed(source))?;
+        self.sink.end(entry.bytes)?;
         Ok(entry)
     }
 }

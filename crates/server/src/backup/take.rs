@@ -1,20 +1,23 @@
 //! `tarndb backup`: takes one, verifies one, or ends one.
 
+use super::chain::Chain;
 use super::client::Nodes;
+use super::earlier::Earlier;
 use super::encryption::{BackupCipher, Place, WrappedKey};
 use super::endpoint::Places;
 use super::error::BackupError;
-use super::files::replace;
-use super::format::{FileEntry, Manifest, SCHEMA};
+use super::format::{FileEntry, Manifest, Previous, SCHEMA};
+use super::interrupt;
+use super::location::Location;
 use super::rate_limit::throttle;
-use super::stream::{Progress, Shared, receive};
+use super::stream::{Progress, Shared, receive, write_gone};
 use super::target::Target;
 use super::verify::verify;
 use crate::cli::{BackupArguments, BackupCommand};
 use crate::meter::{Meter, Unit};
 use crate::operate::OperateError;
 use crate::throttle::Throttle;
-use base::SLOT_COUNT;
+use base::{SLOT_COUNT, TableId};
 use model::{Keyspace, Schema, schema_blob};
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
@@ -30,9 +33,10 @@ const START_PATIENCE: Duration = Duration::from_secs(3);
 /// Takes a backup, verifies or ends one.
 pub(crate) fn backup(arguments: &BackupArguments) -> Result<ExitCode, BackupError> {
     match &arguments.command {
-        Some(BackupCommand::Verify { folder, key }) => {
-            let archive = verify(folder, key)?;
-            println!("{} is whole: {}", folder.display(), summary(&archive.manifest));
+        Some(BackupCommand::Verify { place, key, s3 }) => {
+            let chain = verify(place, s3, key)?;
+            let others = chain.links[1..].iter().map(|link| format!("\n  it goes on from {}: {}", link.place(), summary(&link.manifest)));
+            println!("{place} is whole: {}{}", summary(&chain.newest().manifest), others.collect::<String>());
             return Ok(ExitCode::SUCCESS);
         }
         Some(BackupCommand::End { node }) => {
@@ -44,31 +48,43 @@ pub(crate) fn backup(arguments: &BackupArguments) -> Result<ExitCode, BackupErro
         }
         None => {}
     }
-    let folder = arguments.to.as_deref().expect("the command line asks for it");
+    let place = arguments.to.as_ref().expect("the command line asks for it");
     let throttle = throttle(arguments.rate_limit)?;
     let (cipher, key) = arguments.key.draw()?.unzip();
     let nodes = Nodes::new(&arguments.node)?;
-    let keyspaces = keyspaces(&nodes.schema()?, &arguments.keyspace)?;
-    let target = Target::prepare(folder, arguments.restart)?;
+    let schema = nodes.schema()?;
+    let keyspaces = keyspaces(&schema, &arguments.keyspace)?;
+    let before = arguments.incremental_from.as_ref().map(|previous| before(previous, arguments, &schema)).transpose()?;
+    let earlier = before.as_ref().map(Earlier::read).transpose()?;
+    interrupt::watch();
+    let target = Target::prepare(place, &arguments.s3, arguments.restart)?;
     let begun = Instant::now();
     let mut seed = [0; 8];
     io_linux::fill_with_entropy(&mut seed);
     let session = u64::from_le_bytes(seed);
-    let take = Take { nodes: &nodes, keyspaces: &keyspaces, target: &target, session, key };
-    let taken = take.run(throttle, arguments.buffer.0, cipher);
+    let take = Take { nodes: &nodes, keyspaces: &keyspaces, target: &target, session, key, before };
+    let taken = take.run(throttle, arguments.buffer.0, cipher, earlier);
     // Whatever has become of it, nodes keep nothing for it any more.
     let whole = u8::from(taken.is_ok());
     nodes.all(&format!("/backup/end?session={session}&whole={whole}"), &[]);
     match taken {
         Ok(manifest) => {
-            println!("backed up to {} in {:.1} s: {}", folder.display(), begun.elapsed().as_secs_f64(), summary(&manifest));
+            println!("backed up to {place} in {:.1} s: {}", begun.elapsed().as_secs_f64(), summary(&manifest));
             Ok(ExitCode::SUCCESS)
         }
-        Err(error) => {
-            target.abandon();
-            Err(error)
-        }
+        Err(error) => Err(target.abandon(error)),
     }
+}
+
+/// The backup that this one goes on from.
+fn before(place: &Location, arguments: &BackupArguments, schema: &Schema) -> Result<Chain, BackupError> {
+    let chain = Chain::open(place, &arguments.s3, &arguments.key)?;
+    let (then, now): (BTreeSet<u128>, BTreeSet<u128>) =
+        (chain.newest().schema()?.tables().map(|table| table.uuid).collect(), schema.tables().map(|table| table.uuid).collect());
+    if !then.is_empty() && then.is_disjoint(&now) {
+        return Err(BackupError::OtherDatabase { place: place.clone() });
+    }
+    Ok(chain)
 }
 
 fn summary(manifest: &Manifest) -> String {
@@ -98,16 +114,24 @@ struct Take<'a> {
     session: u64,
     /// What the manifest has of the cipher's key.
     key: Option<WrappedKey>,
+    /// What an incremental one goes on from.
+    before: Option<Chain>,
 }
 
 impl Take<'_> {
-    fn run(&self, throttle: Throttle, buffer_bytes: u64, cipher: Option<BackupCipher>) -> Result<Manifest, BackupError> {
+    fn run(
+        &self,
+        throttle: Throttle,
+        buffer_bytes: u64,
+        cipher: Option<BackupCipher>,
+        earlier: Option<Earlier>,
+    ) -> Result<Manifest, BackupError> {
         let session = self.session;
         let started = self.start(buffer_bytes)?;
         self.check_slots(&started)?;
         let streams: usize = started.iter().map(|node| usize::from(node.cores)).sum();
         let meter = Meter::start(Unit::Bytes, 0, streams as u64, "cores scanned");
-        let shared = Shared { progress: Progress::default(), throttle, meter, cipher };
+        let shared = Shared { progress: Progress::default(), throttle, meter, cipher, earlier };
         let (schema, files) = std::thread::scope(|scope| {
             let mut receivers = Vec::new();
             for (node, places) in self.nodes.0.iter().zip(&started) {
@@ -115,7 +139,7 @@ impl Take<'_> {
                     let (number, shared) = (receivers.len() as u32, &shared);
                     receivers.push(scope.spawn(move || {
                         let target = format!("/backup/rows?session={session}&core={core}");
-                        let received = receive(node, &target, self.target.folder(), number, shared);
+                        let received = receive(node, &target, self.target, number, shared);
                         received.map_err(|error| shared.progress.fail(error)).ok()
                     }));
                 }
@@ -125,10 +149,21 @@ impl Take<'_> {
             let files = receivers.into_iter().filter_map(|receiver| receiver.join().expect("receiving does not panic"));
             (schema, files.collect::<Vec<FileEntry>>())
         });
-        drop(shared.meter);
-        match (shared.progress.lock().fault.take(), schema) {
-            (None, Some(schema)) => self.finish(schema, files, shared.cipher.as_ref()),
-            (fault, _) => Err(fault.expect("without a schema there is a fault")),
+        let Shared { progress, meter, cipher, earlier, .. } = shared;
+        drop(meter);
+        let (fault, cut) = {
+            let mut state = progress.lock();
+            (state.fault.take(), state.cut)
+        };
+        match (fault, schema, cut) {
+            (None, Some(schema), Some(cut)) => {
+                let gone = earlier.zip(self.before.as_ref());
+                let gone = gone
+                    .map(|(earlier, chain)| self.write_gone(earlier, chain, cut, &schema, (files.len() as u32, cipher.as_ref())))
+                    .transpose()?;
+                self.finish(schema, files.into_iter().chain(gone).collect(), cipher.as_ref())
+            }
+            (fault, ..) => Err(fault.expect("without a schema there is a fault")),
         }
     }
 
@@ -199,14 +234,33 @@ impl Take<'_> {
         kept.map(|(name, keyspace)| (name.clone(), Arc::clone(keyspace))).collect()
     }
 
+    /// The file after those of the streams: what is not there any more.
+    fn write_gone(
+        &self,
+        earlier: Earlier,
+        chain: &Chain,
+        cut: u32,
+        schema: &Schema,
+        (number, cipher): (u32, Option<&BackupCipher>),
+    ) -> Result<FileEntry, BackupError> {
+        let tables: BTreeSet<TableId> = schema.tables().map(|table| table.id).collect();
+        write_gone(self.target, number, cipher, |take| earlier.each_gone(chain, cut, &tables, take))
+    }
+
     fn finish(&self, schema: Schema, files: Vec<FileEntry>, cipher: Option<&BackupCipher>) -> Result<Manifest, BackupError> {
+        interrupt::check()?;
         let mut manifest = Manifest {
-            format: Manifest::format_of(cipher.is_some()),
+            format: Manifest::format_of(cipher.is_some(), self.before.is_some()),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             taken_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
             keyspaces: self.keyspaces.to_vec(),
             schema_crc32: 0,
             encryption: self.key.clone(),
+            previous: self
+                .before
+                .as_ref()
+                .map(|chain| chain.newest())
+                .map(|newest| Previous { place: newest.place().absolute(), manifest_sha256: newest.digest.clone() }),
             files,
         };
         let blob = schema_blob::encode(&schema);
@@ -215,8 +269,8 @@ impl Take<'_> {
             None => blob,
         };
         manifest.schema_crc32 = base::checksum(&stored);
-        replace(self.target.folder(), SCHEMA, &stored)?;
-        self.target.finish(&manifest.to_bytes())?;
+        self.target.put(SCHEMA, &stored)?;
+        self.target.finish(&manifest)?;
         Ok(manifest)
     }
 }

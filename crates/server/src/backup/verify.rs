@@ -1,14 +1,21 @@
 //! `tarndb backup verify`: reads everything.
 
 use super::archive::Archive;
+use super::chain::Chain;
 use super::error::BackupError;
+use super::location::Location;
 use crate::cli::BackupKeyArguments;
+use crate::s3::S3Arguments;
 use engine::ReceivedRows;
-use std::path::Path;
 
-/// Checks every byte of a backup.
-pub(crate) fn verify(folder: &Path, key: &BackupKeyArguments) -> Result<Archive, BackupError> {
-    let archive = Archive::open(folder, key)?;
+/// Checks every byte of a backup, and of those that it goes on from.
+pub(crate) fn verify(place: &Location, s3: &S3Arguments, key: &BackupKeyArguments) -> Result<Chain, BackupError> {
+    let chain = Chain::open(place, s3, key)?;
+    chain.links.iter().try_for_each(|link| verify_one(link).map_err(|error| error.in_link(&link.place(), place)))?;
+    Ok(chain)
+}
+
+fn verify_one(archive: &Archive) -> Result<(), BackupError> {
     archive.schema()?;
     for entry in &archive.manifest.files {
         let mut chunks = archive.chunks(entry)?;
@@ -27,5 +34,5 @@ pub(crate) fn verify(folder: &Path, key: &BackupKeyArguments) -> Result<Archive,
             return Err(BackupError::Damaged { file: entry.name.clone(), at: entry.bytes, why: "it has another number of rows" });
         }
     }
-    Ok(archive)
+    Ok(())
 }

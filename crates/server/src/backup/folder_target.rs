@@ -1,0 +1,155 @@
+//! A directory that a backup is written to. Its marker is locked while the tool runs, so it is known whether another one does.
+
+use super::error::BackupError;
+use super::files::{replace, sync_folder};
+use super::format::MANIFEST;
+use super::location::Location;
+use super::occupancy::{MARKER, is_rows, judge};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::path::{Path, PathBuf};
+
+/// A directory in which a backup is being made.
+pub(crate) struct FolderTarget {
+    folder: PathBuf,
+    /// Locked while it is open.
+    _marker: File,
+}
+
+impl FolderTarget {
+    /// Takes a directory for a backup.
+    pub(crate) fn prepare(folder: &Path, restarts: bool) -> Result<Self, BackupError> {
+        let failed = |source| BackupError::File { path: folder.to_owned(), source };
+        io_linux::make_files_private();
+        std::fs::create_dir_all(folder).map_err(failed)?;
+        let names = names(folder).map_err(failed)?;
+        let place = || Location::Folder(folder.to_owned());
+        let has_marker = judge(&names, place)?;
+        let path = folder.join(MARKER);
+        let marker = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+        let marker = marker.map_err(|source| BackupError::File { path, source })?;
+        match marker.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(BackupError::InUse { place: place() }),
+            Err(TryLockError::Error(source)) => return Err(failed(source)),
+        }
+        let target = Self { folder: folder.to_owned(), _marker: marker };
+        if has_marker && !restarts {
+            let rows: Vec<&String> = names.iter().filter(|name| is_rows(name)).collect();
+            let bytes = rows.iter().filter_map(|name| folder.join(name).metadata().ok()).map(|file| file.len()).sum();
+            return Err(BackupError::Unfinished { place: place(), files: rows.len(), bytes });
+        }
+        target.remove(|name| name != MARKER).map_err(failed)?;
+        std::fs::write(folder.join(MARKER), "{}\n").and_then(|()| sync_folder(folder)).map_err(failed)?;
+        Ok(target)
+    }
+
+    /// Its directory.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// All files are on the disk but this one, with which the backup is whole.
+    pub(crate) fn finish(&self, manifest: &[u8]) -> Result<(), BackupError> {
+        sync_folder(&self.folder).map_err(|source| BackupError::File { path: self.folder.clone(), source })?;
+        replace(&self.folder, MANIFEST, manifest)?;
+        // A backup with a manifest is whole whatever else is there.
+        let _ = std::fs::remove_file(self.folder.join(MARKER));
+        Ok(())
+    }
+
+    /// Removes what this backup has written, the marker last.
+    pub(crate) fn abandon(self) {
+        if self.remove(|name| name != MARKER).is_ok() {
+            // What stays is refused by the next backup, which says what to do.
+            let _ = std::fs::remove_file(self.folder.join(MARKER));
+        }
+    }
+
+    /// Removes files; nothing but parts of a backup is there.
+    fn remove(&self, is_meant: impl Fn(&str) -> bool) -> std::io::Result<()> {
+        names(&self.folder)?.iter().filter(|name| is_meant(name)).try_for_each(|name| std::fs::remove_file(self.folder.join(name)))
+    }
+}
+
+fn names(folder: &Path) -> std::io::Result<Vec<String>> {
+    std::fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("tarndb-target-{name}-{}", std::process::id()));
+            let _ = std::fs::remove_dir_all(&path);
+            Self(path)
+        }
+
+        fn write(&self, name: &str) {
+            std::fs::write(self.0.join(name), "x").unwrap();
+        }
+
+        fn names(&self) -> Vec<String> {
+            let mut names = names(&self.0).unwrap();
+            names.sort();
+            names
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn nothing_is_removed_that_is_not_of_an_interrupted_backup() {
+        let folder = Folder::new("foreign");
+        std::fs::create_dir_all(&folder.0).unwrap();
+        // Without a marker they are somebody else's, whatever they are called.
+        folder.write("000.rows");
+        for restarts in [false, true] {
+            let refused = FolderTarget::prepare(&folder.0, restarts).err().unwrap();
+            assert!(matches!(&refused, BackupError::Foreign { name, .. } if name == "000.rows"), "{refused}");
+        }
+        folder.write(MARKER);
+        folder.write("letter.txt");
+        assert!(matches!(FolderTarget::prepare(&folder.0, true), Err(BackupError::Foreign { name, .. }) if name == "letter.txt"));
+        assert_eq!(folder.names(), ["000.rows", "letter.txt", MARKER]);
+        for almost in ["0.rows", "abc.rows", "+01.rows"] {
+            assert!(!is_rows(almost), "{almost}");
+        }
+    }
+
+    #[test]
+    fn an_interrupted_backup_is_replaced_when_that_is_asked_for() {
+        let folder = Folder::new("unfinished");
+        let first = FolderTarget::prepare(&folder.0, false).unwrap();
+        folder.write("000.rows");
+        assert!(matches!(FolderTarget::prepare(&folder.0, true), Err(BackupError::InUse { .. })));
+        drop(first);
+        assert!(matches!(FolderTarget::prepare(&folder.0, false), Err(BackupError::Unfinished { files: 1, bytes: 1, .. })));
+        assert_eq!(folder.names(), ["000.rows", MARKER]);
+        let again = FolderTarget::prepare(&folder.0, true).unwrap();
+        assert_eq!(folder.names(), [MARKER]);
+        again.finish(b"whole").unwrap();
+        drop(again);
+        assert_eq!(folder.names(), [MANIFEST]);
+        for restarts in [false, true] {
+            assert!(matches!(FolderTarget::prepare(&folder.0, restarts), Err(BackupError::Occupied { .. })));
+        }
+    }
+
+    #[test]
+    fn a_backup_that_fails_leaves_an_empty_directory() {
+        let folder = Folder::new("abandoned");
+        let target = FolderTarget::prepare(&folder.0, false).unwrap();
+        folder.write("000.rows");
+        target.abandon();
+        assert!(folder.names().is_empty());
+    }
+}

@@ -1,0 +1,292 @@
+"""Chains of backups: what a restore gives is what was there at the last cut, whatever became of rows in between."""
+
+import json
+import random
+import shutil
+import threading
+
+import pytest
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+
+import server as servers
+from conftest import ROWS, Tool, wait_until
+from fake_s3 import BUCKET
+
+KEYSPACE = "CREATE KEYSPACE {} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
+TABLES = {
+    "k.wide": ("(id int, n int, v text, s text static, PRIMARY KEY (id, n))", "id, n, v, s, writetime(v), ttl(v), writetime(s)"),
+    "k.narrow": ("(id int PRIMARY KEY, v text, w int, l list<int>, m map<int, text>)", "id, v, w, l, m, writetime(v), writetime(w)"),
+    "k.short": ("(id int PRIMARY KEY, v text) WITH gc_grace_seconds = 0", "id, v, writetime(v)"),
+    "k.emptied": ("(id int PRIMARY KEY, v text)", "id, v, writetime(v)"),
+    "k.again": ("(id int PRIMARY KEY, v text)", "id, v, writetime(v)"),
+    "k.dropped": ("(id int PRIMARY KEY, v text)", "id, v, writetime(v)"),
+    "k.still": ("(id int PRIMARY KEY, v text)", "id, v, writetime(v)"),
+}
+
+
+class Node:
+    """A server of a test's own, and a session on it."""
+
+    def __init__(self, directory):
+        self.server = servers.Server(directory, memory="256M")
+        self.server.start()
+        host, port = self.server.state()["cql"].rsplit(":", 1)
+        profiles = {EXEC_PROFILE_DEFAULT: ExecutionProfile(request_timeout=30)}
+        self.cluster = Cluster([host], port=int(port), protocol_version=4, execution_profiles=profiles)
+        self.session = self.cluster.connect()
+        self.http = self.server.state()["http"]
+
+    def stop(self):
+        self.cluster.shutdown()
+        self.server.stop()
+
+    def rows(self, tables):
+        """Of each table, as text; times to live are as good as equal."""
+        found = {}
+        for name, columns in tables.items():
+            rows = self.session.execute(f"SELECT {columns} FROM {name}")
+            found[name] = sorted(str([value if column != "ttl_v" else value is not None for column, value in row._asdict().items()]) for row in rows)
+        if "k.narrow" in tables:
+            found["index"] = sorted(row.id for row in self.session.execute("SELECT id FROM k.narrow WHERE w = 3"))
+        return found
+
+
+@pytest.fixture
+def node(tmp_path):
+    """Starts servers."""
+    nodes = []
+
+    def start():
+        nodes.append(Node(tmp_path / f"node-{len(nodes)}"))
+        return nodes[-1]
+
+    yield start
+    for one in nodes:
+        one.stop()
+
+
+def of(node, directory, endpoint="http://127.0.0.1:1"):
+    directory.mkdir(exist_ok=True)
+    return Tool(node.http, endpoint, directory)
+
+
+def manifest(place):
+    return json.loads((place / "manifest.json").read_text().rsplit("crc32", 1)[0])
+
+
+def rows_in(place):
+    return sum(file["rows"] for file in manifest(place)["files"])
+
+
+def create(session):
+    session.execute(KEYSPACE.format("k"))
+    for name, (columns, _) in TABLES.items():
+        session.execute(f"CREATE TABLE {name} {columns}")
+    session.execute("CREATE INDEX ON k.narrow (w)")
+    for number in range(60):
+        for n in range(5):
+            session.execute("INSERT INTO k.wide (id, n, v, s) VALUES (%s, %s, %s, %s)", (number, n, f"v{n}", f"s{n}"))
+        session.execute("INSERT INTO k.narrow (id, v, w, l, m) VALUES (%s, %s, %s, %s, %s)", (number, "v", number % 5, [1, 2, 3], {1: "a", 2: "b"}))
+        for name in ("short", "emptied", "again", "dropped", "still"):
+            session.execute(f"INSERT INTO k.{name} (id, v) VALUES (%s, %s)", (number, name))
+
+
+def change(session, draw):
+    """A day's changes, deletions of each kind among them."""
+    for number in draw.sample(range(60), 12):
+        match number % 6:
+            case 0:
+                session.execute("DELETE FROM k.wide WHERE id = %s", (number,))
+            case 1:
+                session.execute("DELETE FROM k.wide WHERE id = %s AND n > 2", (number,))
+            case 2:
+                session.execute("DELETE FROM k.wide WHERE id = %s AND n = 1", (number,))
+            case 3:
+                session.execute("DELETE v FROM k.wide WHERE id = %s AND n = 1", (number,))
+                session.execute("DELETE s FROM k.wide WHERE id = %s", (number,))
+            case 4:
+                session.execute("UPDATE k.wide USING TTL 3600 SET v = 'short-lived' WHERE id = %s AND n = 9", (number,))
+                session.execute("INSERT INTO k.short (id, v) VALUES (%s, 'gone') USING TTL 1", (number,))
+            case 5:
+                session.execute("UPDATE k.narrow SET w = 3, l = l + [4], m[2] = null WHERE id = %s", (number,))
+        session.execute("DELETE FROM k.short WHERE id = %s", ((number + 7) % 60,))
+        session.execute("DELETE FROM k.narrow WHERE id = %s", ((number + 11) % 60,))
+        session.execute("BEGIN BATCH UPDATE k.narrow SET v = 'batch' WHERE id = 200; INSERT INTO k.still (id, v) VALUES (200, 'batch'); APPLY BATCH")
+    # What expires has done so when it is looked at.
+    wait_until(lambda: all(row.v != "gone" for row in session.execute("SELECT v FROM k.short")))
+
+
+def test_a_chain_gives_the_rows_of_each_cut(node, tmp_path):
+    source = node()
+    session, tool, draw = source.session, of(source, tmp_path / "tool"), random.Random(11)
+    create(session)
+    tables = {name: columns for name, (_, columns) in TABLES.items()}
+    places, wanted = [], []
+
+    def take():
+        place = tmp_path / f"backup-{len(places)}"
+        tool.must("backup", "--to", place, *(("--incremental-from", places[-1]) if places else ()))
+        places.append(place)
+        wanted.append((dict(tables), source.rows(tables)))
+
+    take()
+    change(session, draw)
+    take()
+    assert 0 < rows_in(places[1]) < rows_in(places[0]) / 2
+    # Those that are there once more come back with other ids, and with fewer rows.
+    session.execute("TRUNCATE k.emptied")
+    session.execute("INSERT INTO k.emptied (id, v) VALUES (1, 'first')")
+    session.execute("DROP TABLE k.dropped")
+    del tables["k.dropped"]
+    session.execute("DROP TABLE k.again")
+    session.execute("CREATE TABLE k.again (id int PRIMARY KEY, v text)")
+    session.execute("INSERT INTO k.again (id, v) VALUES (1, 'again')")
+    session.execute(KEYSPACE.format("later"))
+    session.execute("CREATE TABLE later.t (id int PRIMARY KEY, v text)")
+    session.execute("INSERT INTO later.t (id, v) VALUES (1, 'later')")
+    tables["later.t"] = "id, v, writetime(v)"
+    take()
+    # A restart, after which tombstones may be purged, and rows that come back as they were.
+    change(session, draw)
+    take()
+    take()
+    assert rows_in(places[4]) == 0
+    said = tool.must("backup", "verify", places[4])
+    assert said.count("it goes on from") == 4 and f"it goes on from {places[0]}: " in said, said
+    for place, (names, rows) in list(zip(places, wanted, strict=True))[1:]:
+        target = node()
+        of(target, tmp_path / "restore").restore(place)
+        found = target.rows(names)
+        for name, expected in rows.items():
+            assert found[name] == expected, (place, name)
+    # Of one table.
+    target = node()
+    of(target, tmp_path / "restore").restore(places[4], "--table", "k.narrow")
+    assert target.rows({"k.narrow": tables["k.narrow"]}) == {name: wanted[4][1][name] for name in ("k.narrow", "index")}
+
+
+def test_a_chain_under_load_is_one_point_in_time(node, tmp_path):
+    """Each writer writes a row after the other, and deletes the tenth before; what comes later needs what was before."""
+    source, writers, stopping = node(), 3, threading.Event()
+    session, tool = source.session, of(source, tmp_path / "tool")
+    session.execute(KEYSPACE.format("k"))
+    session.execute("CREATE TABLE k.a (id int PRIMARY KEY, n int)")
+    session.execute("CREATE TABLE k.b (id int PRIMARY KEY, n int) WITH gc_grace_seconds = 0")
+    session.execute("CREATE TABLE k.fixed (id int PRIMARY KEY, v blob)")
+    for number in range(200):
+        session.execute("INSERT INTO k.fixed (id, v) VALUES (%s, %s)", (number, bytes(2000)))
+    written = [0] * writers
+
+    def write(writer):
+        while not stopping.is_set():
+            number = written[writer] + 1
+            session.execute("INSERT INTO k.b (id, n) VALUES (%s, %s)", (writer * 1_000_000 + number, number))
+            session.execute("DELETE FROM k.b WHERE id = %s", (writer * 1_000_000 + number - 10,))
+            session.execute("INSERT INTO k.a (id, n) VALUES (%s, %s)", (writer, number))
+            written[writer] = number
+
+    threads = [threading.Thread(target=write, args=(writer,)) for writer in range(writers)]
+    for thread in threads:
+        thread.start()
+    places = []
+    try:
+        for number in range(4):
+            until = [one + 30 for one in written]
+            wait_until(lambda: all(one >= want for one, want in zip(written, until, strict=True)))  # noqa: B023
+            places.append(tmp_path / f"backup-{number}")
+            tool.must("backup", "--to", places[-1], *(("--incremental-from", places[-2]) if number else ()))
+    finally:
+        stopping.set()
+        for thread in threads:
+            thread.join()
+    assert rows_in(places[3]) < 5000
+    for place in (places[1], places[3]):
+        target = node()
+        of(target, tmp_path / "restore").restore(place)
+        last = {row.id: row.n for row in target.session.execute("SELECT id, n FROM k.a")}
+        found = {}
+        for row in target.session.execute("SELECT id, n FROM k.b"):
+            found.setdefault(row.id // 1_000_000, set()).add(row.n)
+        assert target.session.execute("SELECT count(*) FROM k.fixed").one()[0] == 200
+        for writer in range(writers):
+            n, there = last[writer], found[writer]
+            # After the n-th row of a there is the n-th of b without those up to n - 10; the next one may have begun.
+            allowed = [set(range(n - 9, n + 1)), set(range(n - 9, n + 2)), set(range(n - 8, n + 2))]
+            assert there in allowed, (place, writer, n, sorted(there))
+
+
+def test_links_that_are_missing_changed_or_of_others_are_refused(node, tmp_path):
+    source = node()
+    session, tool = source.session, of(source, tmp_path / "tool")
+    session.execute(KEYSPACE.format("k"))
+    session.execute("CREATE TABLE k.t (id int PRIMARY KEY, v text)")
+    chain = tmp_path / "chain"
+    chain.mkdir()
+    full, first, second = (chain / name for name in ("full", "first", "second"))
+    for number, (place, before) in enumerate(((full, None), (first, full), (second, first))):
+        session.execute("INSERT INTO k.t (id, v) VALUES (%s, 'v')", (number,))
+        tool.must("backup", "--to", place, *(("--incremental-from", before) if before else ()))
+    other = tmp_path / "other"
+    tool.must("backup", "--to", other)
+    for words in (("backup", "verify", second), ("restore", "--from", second, "--progress", tmp_path / "p"), ("backup", "--to", tmp_path / "third", "--incremental-from", second)):
+        full.rename(tmp_path / "aside")
+        code, said = tool.run(*words)
+        assert code == 1 and f"{first} goes on from the backup that was at {full}, which is not there" in said and "no manifest.json" in said, said
+        shutil.copytree(other, full)
+        code, said = tool.run(*words)
+        assert code == 1 and f"{full} holds another backup" in said, said
+        shutil.rmtree(full)
+        (tmp_path / "aside").rename(full)
+    file = next(path for path in sorted(full.glob("*.rows")) if path.stat().st_size)
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    code, said = tool.run("backup", "verify", second)
+    assert code == 1 and f"{full}, which the backup goes on from: {file.name} of the backup is damaged" in said, said
+    file.write_bytes(whole)
+    # Moved together they find each other, wherever the first ones are now.
+    moved = tmp_path / "moved"
+    chain.rename(moved)
+    shutil.copytree(other, tmp_path / "chain" / "full")
+    assert "it goes on from" in tool.must("backup", "verify", moved / "second")
+    # Another database, and none at all.
+    foreign = node()
+    foreign.session.execute(KEYSPACE.format("k"))
+    foreign.session.execute("CREATE TABLE k.t (id int PRIMARY KEY, v text)")
+    code, said = of(foreign, tmp_path / "tool").run("backup", "--to", tmp_path / "x", "--incremental-from", moved / "full")
+    assert code == 2 and "has none of the tables of this database" in said and not (tmp_path / "x").exists(), said
+    code, said = tool.run("backup", "--to", tmp_path / "x", "--incremental-from", tmp_path / "nothing")
+    assert code == 1 and "nothing is no whole backup" in said, said
+
+
+def test_a_chain_in_s3_is_encrypted_and_a_killed_restore_of_it_goes_on(database, fake, tool, tmp_path, node):
+    key = tmp_path / "key"
+    key.write_text("cd" * 32)
+    key.chmod(0o600)
+    encrypted = ("--encryption-key-file", key)
+    full, second = f"s3://{BUCKET}/full", f"s3://{BUCKET}/second"
+    tool.must("backup", "--to", full, *encrypted)
+    changed = {number: b"changed" for number in range(0, ROWS, 3)}
+    for number in changed:
+        database.session.execute("INSERT INTO k.t (id, v) VALUES (%s, %s)", (number, b"changed"))
+        database.session.execute("DELETE FROM k.t WHERE id = %s", (number + 1,))
+    try:
+        tool.must("backup", "--to", second, "--incremental-from", full, *encrypted)
+        wanted = {number: changed.get(number, row) for number, row in database.rows.items() if number % 3 != 1}
+    finally:
+        for row in database.rows.items():
+            database.session.execute("INSERT INTO k.t (id, v) VALUES (%s, %s)", row)
+    target = node()
+    other = Tool(target.http, fake.url, tmp_path)
+    progress = tmp_path / "progress"
+    slow = other.start("restore", "--from", second, "--progress", progress, *encrypted, "--rate-limit", "2MiB")
+    try:
+        wait_until(lambda: progress.exists() and json.loads(progress.read_text())["file"] >= 3 or slow.poll() is not None)
+    finally:
+        slow.kill()
+        slow.communicate()
+    assert "going on with the restore" in other.restore(second, *encrypted)
+    assert {row.id: row.v for row in target.session.execute("SELECT id, v FROM k.t")} == wanted
+    # A link of another chain does not open, whatever the list of files says.
+    del fake.objects["full/manifest.json"]
+    code, said = tool.run("backup", "verify", second, *encrypted)
+    assert code == 1 and f"{second} goes on from the backup that was at {full}" in said, said
