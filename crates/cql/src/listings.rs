@@ -1,6 +1,6 @@
 //! The answers to LIST: roles, users and permissions, as results of tables that do not exist.
 
-use crate::ddl::DdlError;
+use crate::ddl::{DdlError, RoleError};
 use crate::language::ast::{Identifier, ListPermissions, ListRoles, PermissionSet, Statement};
 use crate::permissions::{Rights, exists, resolve};
 use crate::reply::ResultColumn;
@@ -63,10 +63,10 @@ fn visible<'a>(schema: &'a Schema, list: &ListRoles, asker: &Asker<'_>) -> Resul
         return Ok(if sees_all { all() } else { roles.granted(asker.role, list.recursive) });
     };
     if roles.get(grantee).is_none() {
-        return Err(DdlError::UnknownRole(grantee.to_owned()));
+        return Err(RoleError::UnknownRole(grantee.to_owned()).into());
     }
     if !sees_all && !roles.granted(asker.role, true).contains(grantee) {
-        return Err(DdlError::HiddenRole(grantee.to_owned()));
+        return Err(RoleError::HiddenRole(grantee.to_owned()).into());
     }
     Ok(roles.granted(grantee, list.recursive))
 }
@@ -119,17 +119,17 @@ fn permissions(list: &ListPermissions, schema: &Schema, asker: &Asker<'_>) -> Re
     let roles = Roles::of(schema);
     let resource = list.resource.as_ref().map(|resource| resolve(resource, asker.keyspace, schema)).transpose()?;
     if let Some(absent) = resource.as_ref().filter(|resource| !exists(schema, resource)) {
-        return Err(DdlError::UnknownRole(absent.to_string()));
+        return Err(RoleError::UnknownRole(absent.to_string()).into());
     }
     let grantee = list.grantee.as_ref().map(Identifier::as_str);
     let of = grantee.map(|name| Resource::Role(name.to_owned()));
     if let Some(absent) = of.as_ref().filter(|role| !exists(schema, role)) {
-        return Err(DdlError::UnknownRole(absent.to_string()));
+        return Err(RoleError::UnknownRole(absent.to_string()).into());
     }
     let rights = Rights::of(schema, asker.role);
     let is_own = grantee.is_some_and(|name| roles.granted(asker.role, true).contains(name));
     if !is_own && !rights.are_all() && !of.is_some_and(|role| rights.allow(Permission::Describe, &role)) {
-        return Err(DdlError::HiddenPermissions(grantee.unwrap_or("everyone").to_owned()));
+        return Err(RoleError::HiddenPermissions(grantee.unwrap_or("everyone").to_owned()).into());
     }
     let names: BTreeSet<&str> = match grantee {
         None => roles.all().map(|(name, _)| name.as_str()).collect(),

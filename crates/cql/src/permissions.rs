@@ -5,7 +5,7 @@
 //! schema's tables. Statements about the schema and roles are checked where they are decided: [`crate::ddl::apply`].
 
 use crate::CqlError;
-use crate::ddl::{DdlError, resolve_type};
+use crate::ddl::{DdlError, RoleError, resolve_type};
 use crate::language::ast::{self, PermissionSet};
 use crate::plan::{Called, Masking, Modify, Prepared, Statement};
 use crate::roles::Roles;
@@ -86,7 +86,11 @@ impl Rights {
         if self.allow(permission, resource) {
             return Ok(());
         }
-        Err(DdlError::NotPermitted { role: self.role.to_string(), permission: permission.name(), resource: resource.to_string() })
+        Err(DdlError::Role(RoleError::NotPermitted {
+            role: self.role.to_string(),
+            permission: permission.name(),
+            resource: resource.to_string(),
+        }))
     }
 
     /// Refuses a statement about rows, or to truncate a table, that the role may not run. Others are checked where they are carried out.
@@ -219,8 +223,8 @@ pub(crate) fn resolve(resource: &ast::Resource, keyspace: Option<&str>, schema: 
         ast::Resource::AllFunctions => Resource::AllFunctions,
         ast::Resource::AllFunctionsIn(name) => Resource::AllFunctionsIn(text(name)),
         ast::Resource::Function(name, types) => match &name.keyspace {
-            None => return Err(DdlError::FunctionKeyspace),
-            Some(keyspace) if keyspace.as_str() == "system" => return Err(DdlError::NativeFunction),
+            None => return Err(RoleError::FunctionKeyspace.into()),
+            Some(keyspace) if keyspace.as_str() == "system" => return Err(RoleError::NativeFunction.into()),
             Some(keyspace) => {
                 let types = types.iter().map(|type_name| resolve_type(type_name, Some(keyspace.as_str()), schema));
                 Resource::function(keyspace.as_str(), name.name.as_str(), &types.collect::<Result<Vec<_>, _>>()?)
@@ -239,11 +243,12 @@ pub(crate) fn applicable(permissions: &PermissionSet, resource: &Resource) -> Re
         PermissionSet::Some(list) => Permissions::of(list).and(resource.applicable()),
     };
     if permissions.is_empty() {
-        return Err(DdlError::NotApplicable(match resource {
+        return Err(RoleError::NotApplicable(match resource {
             Resource::AllRoles | Resource::Role(_) => "RoleResource",
             Resource::AllFunctions | Resource::AllFunctionsIn(_) | Resource::Function { .. } => "FunctionResource",
             Resource::AllKeyspaces | Resource::Keyspace(_) | Resource::AllTablesIn(_) | Resource::Table { .. } => "DataResource",
-        }));
+        })
+        .into());
     }
     Ok(permissions)
 }

@@ -6,7 +6,7 @@
 //! Invariants of every schema that [`crate::ddl::apply`] makes: a role has been granted only roles that there are, and never itself by way of
 //! others; somebody can log in who is a superuser.
 
-use crate::ddl::{DdlError, PASSWORD_BYTES_MAX, content_version};
+use crate::ddl::{DdlError, PASSWORD_BYTES_MAX, RoleError, content_version};
 use crate::language::ast::{PasswordHashes, RoleOption, Statement};
 use crate::whitelist;
 use model::{Role, RoleLimits, Schema};
@@ -159,7 +159,7 @@ pub fn password_of(statement: &Statement) -> Result<Option<&str>, DdlError> {
     let password =
         options_of(statement).iter().find_map(|option| if let RoleOption::Password(text) = option { Some(&**text) } else { None });
     if password.is_some_and(|password| !is_password(password)) {
-        return Err(DdlError::Password);
+        return Err(RoleError::Password.into());
     }
     Ok(password)
 }

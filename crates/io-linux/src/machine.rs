@@ -218,23 +218,8 @@ where
             disk_path: options.disk_path,
         };
         let report = report.clone();
-        let thread = thread::Builder::new().name(format!("tarndb-core-{number}")).spawn(move || {
-            let _guard = EndProcessOnPanic { core: number };
-            match core.open() {
-                Ok((event_loop, mut env)) => {
-                    let _ = report.send(Ok(()));
-                    drop(report);
-                    // An error here is another core's failure to start.
-                    if wait_for_go.recv().is_ok() {
-                        let handler = factory(&mut env);
-                        event_loop.run(handler);
-                    }
-                }
-                Err(error) => {
-                    let _ = report.send(Err(error));
-                }
-            }
-        });
+        let run = move || run_core(core, number, factory, report, &wait_for_go);
+        let thread = thread::Builder::new().name(format!("tarndb-core-{number}")).spawn(run);
         threads.push(thread.map_err(core_error)?);
     }
     drop(report);
@@ -246,6 +231,35 @@ where
         let _ = go.send(());
     }
     Ok(Machine { control, threads })
+}
+
+/// The life of a core's thread. It reports whether the core could be opened, and runs it once all others were, too.
+fn run_core<M, H, F>(
+    core: Core<M>,
+    number: usize,
+    factory: F,
+    report: mpsc::Sender<Result<(), StartError>>,
+    wait_for_go: &mpsc::Receiver<()>,
+) where
+    M: Send + 'static,
+    H: Handler<LinuxReactor<M>> + 'static,
+    F: FnOnce(&mut CoreEnv) -> H,
+{
+    let _guard = EndProcessOnPanic { core: number };
+    match core.open() {
+        Ok((event_loop, mut env)) => {
+            let _ = report.send(Ok(()));
+            drop(report);
+            // An error here is another core's failure to start.
+            if wait_for_go.recv().is_ok() {
+                let handler = factory(&mut env);
+                event_loop.run(handler);
+            }
+        }
+        Err(error) => {
+            let _ = report.send(Err(error));
+        }
+    }
 }
 
 impl Machine {

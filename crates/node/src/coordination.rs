@@ -237,22 +237,10 @@ impl Core {
                 self.deliver(reactor, connection, &frame);
             }
             (Work::Single, Err(error)) => self.refuse(reactor, part.request, &error),
-            (Work::Coordinated(Coordinated { coordinator, results, failure, left, .. }), outcome) => {
-                let mut bytes = 0;
-                match outcome.or_else(|error| coordinator.part_failed(part.part, error)) {
-                    Ok(reply) => {
-                        bytes = reply.len();
-                        if let Some(result) = results.get_mut(usize::from(part.part)) {
-                            *result = reply;
-                        }
-                    }
-                    Err(error) => {
-                        failure.get_or_insert(error);
-                    }
-                }
-                *left = left.saturating_sub(1);
-                let is_complete = *left == 0;
-                if is_complete && let Some(error) = failure.take() {
+            (Work::Coordinated(coordinated), outcome) => {
+                let bytes = coordinated.take(part.part, outcome);
+                let is_complete = coordinated.left == 0;
+                if is_complete && let Some(error) = coordinated.failure.take() {
                     return self.refuse(reactor, part.request, &error);
                 }
                 // Results are concatenated in a buffer that doubles.

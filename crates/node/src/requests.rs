@@ -93,6 +93,24 @@ impl Coordinated {
     pub(crate) fn new(coordinator: AnyCoordinator, bytes: usize) -> Self {
         Self { coordinator, table: None, results: Vec::new(), failure: None, left: 0, has_sent: false, pending: Vec::new(), bytes }
     }
+
+    /// A part has ended. Gives the bytes of its result.
+    pub(crate) fn take(&mut self, part: u16, outcome: Result<Vec<u8>, ShardError>) -> usize {
+        let mut bytes = 0;
+        match outcome.or_else(|error| self.coordinator.part_failed(part, error)) {
+            Ok(reply) => {
+                bytes = reply.len();
+                if let Some(result) = self.results.get_mut(usize::from(part)) {
+                    *result = reply;
+                }
+            }
+            Err(error) => {
+                self.failure.get_or_insert(error);
+            }
+        }
+        self.left = self.left.saturating_sub(1);
+        bytes
+    }
 }
 
 /// All requests of a core that wait.

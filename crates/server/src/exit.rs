@@ -152,35 +152,11 @@ impl Failure {
     /// The code that the process ends with.
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
-            Self::Bench(error) => {
-                if error.is_usage() {
-                    USAGE
-                } else {
-                    ENVIRONMENT
-                }
-            }
+            Self::Bench(error) => usage_or(error.is_usage(), ENVIRONMENT),
             Self::Operate(OperateError::Refused { .. }) => REFUSED,
-            Self::Backup(error) => {
-                if error.is_usage() {
-                    USAGE
-                } else {
-                    REFUSED
-                }
-            }
-            Self::Follow(error) => {
-                if error.is_usage() {
-                    USAGE
-                } else {
-                    REFUSED
-                }
-            }
-            Self::Import(error) => {
-                if error.is_usage() {
-                    USAGE
-                } else {
-                    REFUSED
-                }
-            }
+            Self::Backup(error) => usage_or(error.is_usage(), REFUSED),
+            Self::Follow(error) => usage_or(error.is_usage(), REFUSED),
+            Self::Import(error) => usage_or(error.is_usage(), REFUSED),
             Self::Operate(_) => USAGE,
             Self::SettingsFile(_)
             | Self::Config { .. }
@@ -193,25 +169,8 @@ impl Failure {
             Self::Node(NodeError::MemoryLimit { .. }) | Self::Inspect(_) => USAGE,
             Self::Layout(LayoutError::FilesHaveData { .. } | LayoutError::CapacityOfDevices { .. }) => USAGE,
             Self::Audit(AuditError::Thread(_)) => ENVIRONMENT,
-            Self::Layout(LayoutError::AtRest(error)) => match error {
-                AtRestError::NoKey(source) if source.may_pass() => ENVIRONMENT,
-                AtRestError::Io { .. } => ENVIRONMENT,
-                AtRestError::NoKey(_) | AtRestError::Plain { .. } | AtRestError::Unset { .. } => USAGE,
-                AtRestError::WrongKey { .. } | AtRestError::Lost { .. } | AtRestError::Useless { .. } | AtRestError::SmallFile { .. } => {
-                    CORRUPTION
-                }
-            },
-            Self::Layout(LayoutError::Devices(error)) => match error {
-                DevicesError::Damaged { .. } => CORRUPTION,
-                DevicesError::SizeNeeded { .. }
-                | DevicesError::Cores { .. }
-                | DevicesError::Count { .. }
-                | DevicesError::Order { .. }
-                | DevicesError::Resized { .. }
-                | DevicesError::TooSmall { .. }
-                | DevicesError::TooLittle { .. } => USAGE,
-                _ => ENVIRONMENT,
-            },
+            Self::Layout(LayoutError::AtRest(error)) => of_encryption(error),
+            Self::Layout(LayoutError::Devices(error)) => of_devices(error),
             Self::Layout(
                 LayoutError::Damaged { .. }
                 | LayoutError::BlobsLost { .. }
@@ -235,6 +194,33 @@ impl Failure {
             | Self::Manual { .. }
             | Self::NotHere { .. } => ENVIRONMENT,
         })
+    }
+}
+
+fn usage_or(is_usage: bool, other: u8) -> u8 {
+    if is_usage { USAGE } else { other }
+}
+
+fn of_encryption(error: &AtRestError) -> u8 {
+    match error {
+        AtRestError::NoKey(source) if source.may_pass() => ENVIRONMENT,
+        AtRestError::Io { .. } => ENVIRONMENT,
+        AtRestError::NoKey(_) | AtRestError::Plain { .. } | AtRestError::Unset { .. } => USAGE,
+        AtRestError::WrongKey { .. } | AtRestError::Lost { .. } | AtRestError::Useless { .. } | AtRestError::SmallFile { .. } => CORRUPTION,
+    }
+}
+
+fn of_devices(error: &DevicesError) -> u8 {
+    match error {
+        DevicesError::Damaged { .. } => CORRUPTION,
+        DevicesError::SizeNeeded { .. }
+        | DevicesError::Cores { .. }
+        | DevicesError::Count { .. }
+        | DevicesError::Order { .. }
+        | DevicesError::Resized { .. }
+        | DevicesError::TooSmall { .. }
+        | DevicesError::TooLittle { .. } => USAGE,
+        _ => ENVIRONMENT,
     }
 }
 

@@ -23,6 +23,7 @@ mod audit;
 mod changes;
 mod connections;
 mod lasting;
+mod orders;
 pub(crate) mod own_port;
 mod reply;
 mod request;
@@ -43,10 +44,11 @@ use crate::metrics;
 use crate::operator_logins::{OperatorLogins, OperatorRefusal, OperatorRights};
 use crate::status::{Status, is_removed};
 use crate::tls_stream::TlsStream;
-use ::node::{Answer, AuditConfig, Board, ClientTlsConfig, Order};
+use ::node::{AuditConfig, Board, ClientTlsConfig};
 use audit::HttpAudit;
 use connections::{Connections, Conversation};
 use lasting::{Node, Places, SLOW_READER};
+use orders::{carry_out, order, set};
 use request::is_order;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -64,8 +66,6 @@ const ROWS_TIMEOUT: Duration = Duration::from_secs(120);
 const ACCEPT_REST: Duration = Duration::from_millis(20);
 /// Statements of the console are parsed on it; what is not touched takes no memory.
 const STACK_BYTES: usize = 2 << 20;
-/// Longer than the cluster may take to decide.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(13);
 
 /// The HTTP port of a node.
 pub(crate) struct Http {
@@ -370,7 +370,7 @@ fn answer(served: &Served, transport: Transport, address: IpAddr, request: &Requ
         ("POST", path) if is_order(path) && request.header("origin").is_some() => {
             Reply::text(FORBIDDEN, "orders do not come from web pages")
         }
-        ("POST", path) if path.starts_with("/settings/") => set(served, &path["/settings/".len()..], &request.body),
+        ("POST", path) if path.starts_with("/settings/") => set(served.settings.as_ref(), &path["/settings/".len()..], &request.body),
         ("POST", path) if path.starts_with("/cluster/") => match order(path, query) {
             Some(order) => {
                 let reply = if served.orders.fetch_add(1, Ordering::AcqRel) < served.connections.orders_max() {
@@ -389,14 +389,6 @@ fn answer(served: &Served, transport: Transport, address: IpAddr, request: &Requ
     }
 }
 
-fn set(served: &Served, name: &str, value: &str) -> Reply {
-    match served.settings.as_ref().map(|settings| settings.set(name, value)) {
-        Some(Ok(said)) => Reply::text(OK, said),
-        Some(Err(refusal)) => Reply::text(BAD_REQUEST, refusal.to_string()),
-        None => Reply::text(NOT_FOUND, "this node has no settings"),
-    }
-}
-
 /// Lets in whoever logs in, where that is asked for.
 fn admit(served: &Served, address: IpAddr, request: &Request) -> Result<Option<Login>, Reply> {
     let Some(logins) = &served.logins else { return Ok(None) };
@@ -409,34 +401,6 @@ fn admit(served: &Served, address: IpAddr, request: &Request) -> Result<Option<L
         Ok(_) => Ok(Some(Login { role: role.into(), password })),
         Err(refusal @ OperatorRefusal::TooManyFailures(_)) => Err(Reply::text(TOO_MANY_REQUESTS, refusal.to_string())),
         Err(refusal) => Err(Reply::text(UNAUTHORIZED, refusal.to_string())),
-    }
-}
-
-fn order(path: &str, query: &str) -> Option<Order> {
-    let (what, node) = path.strip_prefix("/cluster/")?.split_once('/')?;
-    let node = node.parse().ok()?;
-    match (what, query) {
-        ("drain", "") => Some(Order::Drain { node }),
-        ("remove", "" | "force=0") => Some(Order::Remove { node, force: false }),
-        ("remove", "force=1") => Some(Order::Remove { node, force: true }),
-        _ => None,
-    }
-}
-
-fn carry_out(board: &Board, order: Order) -> Reply {
-    if !board.report().clustered {
-        return Reply::text(CONFLICT, "this node is by itself: clustering is on with --node-port or --join");
-    }
-    let Some(answers) = board.order(order) else {
-        return Reply::text(UNAVAILABLE, "too many orders wait already");
-    };
-    match answers.recv_timeout(ANSWER_TIMEOUT) {
-        Ok(Answer::Done(text)) => Reply::text(OK, text),
-        Ok(Answer::Refused(text)) => Reply::text(CONFLICT, text),
-        Ok(Answer::Unknown) | Err(_) => Reply::text(
-            "504 Gateway Timeout",
-            "the cluster has not decided in time; it may still: look at the status, then ask again, which does no harm",
-        ),
     }
 }
 

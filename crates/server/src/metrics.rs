@@ -10,7 +10,7 @@ pub(crate) use requests::latencies;
 use self::engine::escaped;
 use self::family::family;
 use crate::status;
-use ::node::{BackupFigures, Board, CoreReport, Held, RebuildReport, Report};
+use ::node::{BackupFigures, Board, ClusterReport, CoreReport, Held, RebuildReport, Report};
 use cql::system::RoleUsage;
 use model::Schema;
 use std::sync::atomic::Ordering;
@@ -70,48 +70,7 @@ fn of_report(report: &Report, schema: &Schema, backups: &BackupFigures) -> Strin
         per_core("tarndb_cluster_requests_forwarded_total", "counter", help, |core| core.forwarded);
     }
     if let Some(cluster) = &report.cluster {
-        let members = ["up", "down", "draining", "shutting_down"].map(|state| {
-            let count = cluster.members.iter().filter(|member| member.state == state).count();
-            (format!("{{state=\"{state}\"}}"), count as u64)
-        });
-        family(&mut out, "tarndb_cluster_members", "gauge", "Members by state.", members);
-        let sum = |figure: fn(&CoreReport) -> u32| report.cores.iter().map(|core| u64::from(figure(core))).sum::<u64>();
-        let role = |role: &str, count| (format!("{{role=\"{role}\"}}"), count);
-        let slots = [
-            role("primary", sum(|core| core.primaries)),
-            role("secondary", sum(|core| core.secondaries)),
-            role("learner", sum(|core| core.learners)),
-        ];
-        family(&mut out, "tarndb_cluster_slots", "gauge", "Slots of this member by its role.", slots);
-        let mut one = |name: &str, help: &str, value: u64| family(&mut out, name, "gauge", help, [(String::new(), value)]);
-        one("tarndb_cluster_slots_unserved", "Slots that this member is the primary of and does not serve yet.", sum(|core| core.unserved));
-        one("tarndb_cluster_slots_unavailable", "Slots of the cluster whose primary is not up.", u64::from(cluster.unavailable_slots));
-        one("tarndb_cluster_slots_short", "Slots of the cluster with fewer replicas than asked for.", u64::from(cluster.short_slots));
-        one("tarndb_cluster_slots_to_rebuild", "Replicas, counted by slot, that this member has to rebuild.", sum(|core| core.to_rebuild));
-        one("tarndb_cluster_slots_to_wipe", "Slots whose rows of before have to go.", sum(|core| core.to_wipe));
-        one("tarndb_cluster_metadata_version", "Newest entry of the metadata that this member has.", cluster.version);
-        one(
-            "tarndb_cluster_protocol_version",
-            "Version of the nodes' protocol that the cluster goes by: the latest that all members know.",
-            cluster.protocol_version.into(),
-        );
-        one("tarndb_cluster_has_leader", "Whether this member knows a leader.", u64::from(cluster.leader.is_some()));
-        let lease = cluster.lease_ms.map_or("+Inf".to_owned(), |lease_ms| format!("{:.3}", lease_ms as f64 / 1e3));
-        let help = "How long this member's lease lasts; +Inf for one that is alone.";
-        family(&mut out, "tarndb_cluster_lease_seconds", "gauge", help, [(String::new(), lease)]);
-        let programs = cluster.members.iter().map(|member| {
-            let labels = format!("{{node=\"{}\",version=\"{}\"}}", member.id, member.version);
-            (labels, member.protocol_versions[1])
-        });
-        let help = "Latest version of the nodes' protocol that each member's program knows, with the program's own version.";
-        family(&mut out, "tarndb_cluster_member_protocol_version", "gauge", help, programs);
-        let nodes = cluster.members.iter().filter(|member| Some(member.id) != cluster.node).map(|member| {
-            let pending = report.cores.iter().flat_map(|core| &core.pending).filter(|pending| pending.node == member.id);
-            (format!("{{node=\"{}\"}}", member.id), pending.map(|pending| pending.bytes).sum::<u64>())
-        });
-        let help = "Writes of this member that another one has not acknowledged.";
-        family(&mut out, "tarndb_cluster_stream_pending_bytes", "gauge", help, nodes);
-        rebuilds(&mut out, report);
+        of_cluster(&mut out, report, cluster);
     }
     requests::write(&mut out, report);
     engine::write(&mut out, report);
@@ -119,6 +78,51 @@ fn of_report(report: &Report, schema: &Schema, backups: &BackupFigures) -> Strin
     write_backups(&mut out, backups);
     process(&mut out, std::process::id());
     out
+}
+
+fn of_cluster(out: &mut String, report: &Report, cluster: &ClusterReport) {
+    let members = ["up", "down", "draining", "shutting_down"].map(|state| {
+        let count = cluster.members.iter().filter(|member| member.state == state).count();
+        (format!("{{state=\"{state}\"}}"), count as u64)
+    });
+    family(out, "tarndb_cluster_members", "gauge", "Members by state.", members);
+    let sum = |figure: fn(&CoreReport) -> u32| report.cores.iter().map(|core| u64::from(figure(core))).sum::<u64>();
+    let role = |role: &str, count| (format!("{{role=\"{role}\"}}"), count);
+    let slots = [
+        role("primary", sum(|core| core.primaries)),
+        role("secondary", sum(|core| core.secondaries)),
+        role("learner", sum(|core| core.learners)),
+    ];
+    family(out, "tarndb_cluster_slots", "gauge", "Slots of this member by its role.", slots);
+    let mut one = |name: &str, help: &str, value: u64| family(out, name, "gauge", help, [(String::new(), value)]);
+    one("tarndb_cluster_slots_unserved", "Slots that this member is the primary of and does not serve yet.", sum(|core| core.unserved));
+    one("tarndb_cluster_slots_unavailable", "Slots of the cluster whose primary is not up.", u64::from(cluster.unavailable_slots));
+    one("tarndb_cluster_slots_short", "Slots of the cluster with fewer replicas than asked for.", u64::from(cluster.short_slots));
+    one("tarndb_cluster_slots_to_rebuild", "Replicas, counted by slot, that this member has to rebuild.", sum(|core| core.to_rebuild));
+    one("tarndb_cluster_slots_to_wipe", "Slots whose rows of before have to go.", sum(|core| core.to_wipe));
+    one("tarndb_cluster_metadata_version", "Newest entry of the metadata that this member has.", cluster.version);
+    one(
+        "tarndb_cluster_protocol_version",
+        "Version of the nodes' protocol that the cluster goes by: the latest that all members know.",
+        cluster.protocol_version.into(),
+    );
+    one("tarndb_cluster_has_leader", "Whether this member knows a leader.", u64::from(cluster.leader.is_some()));
+    let lease = cluster.lease_ms.map_or("+Inf".to_owned(), |lease_ms| format!("{:.3}", lease_ms as f64 / 1e3));
+    let help = "How long this member's lease lasts; +Inf for one that is alone.";
+    family(out, "tarndb_cluster_lease_seconds", "gauge", help, [(String::new(), lease)]);
+    let programs = cluster.members.iter().map(|member| {
+        let labels = format!("{{node=\"{}\",version=\"{}\"}}", member.id, member.version);
+        (labels, member.protocol_versions[1])
+    });
+    let help = "Latest version of the nodes' protocol that each member's program knows, with the program's own version.";
+    family(out, "tarndb_cluster_member_protocol_version", "gauge", help, programs);
+    let nodes = cluster.members.iter().filter(|member| Some(member.id) != cluster.node).map(|member| {
+        let pending = report.cores.iter().flat_map(|core| &core.pending).filter(|pending| pending.node == member.id);
+        (format!("{{node=\"{}\"}}", member.id), pending.map(|pending| pending.bytes).sum::<u64>())
+    });
+    let help = "Writes of this member that another one has not acknowledged.";
+    family(out, "tarndb_cluster_stream_pending_bytes", "gauge", help, nodes);
+    rebuilds(out, report);
 }
 
 fn write_backups(out: &mut String, figures: &BackupFigures) {

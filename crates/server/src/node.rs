@@ -3,10 +3,9 @@
 use crate::at_rest::AtRest;
 use crate::config::Config;
 use crate::data_dir::DataDir;
-use crate::identity;
 use crate::layout::Losses;
 use crate::memory_shares::MemoryShares;
-use crate::settings;
+use crate::{identity, settings};
 use base::{CoreId, TableId};
 use engine::{Engine, LogKey, OpenError, Sequence};
 use io_linux::{CoreEnv, FileLayout, MappedMemory, MappedMemoryError};
@@ -20,6 +19,7 @@ use node::{
 use node_linux::CoreFactory;
 use shard::{Durability, Shard, decode_truncations};
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, OnceLock};
@@ -217,16 +217,7 @@ impl NodeParts {
             let (metadata, ready, log_key) = (metadata.clone(), ready.clone(), log_key.clone());
             Box::new(move |environment: &mut CoreEnv| {
                 let core = environment.core;
-                if let [cql, shard_aware, others @ ..] = &environment.addresses[..] {
-                    // Every core sets the same.
-                    let shard_aware_port = shard_aware.port();
-                    let of = |protocol| {
-                        let position = config.protocols.iter().position(|known| *known == protocol)?;
-                        others.get(position.checked_sub(2)?).copied()
-                    };
-                    let (aerospike, griddb, node) = (of(Protocol::Aerospike), of(Protocol::GridDb), of(Protocol::Node));
-                    let _ = config.listening.set(Listening { cql: *cql, shard_aware_port, aerospike, griddb, node });
-                }
+                note_listening(&config, &environment.addresses);
                 let file = *environment.files.first().expect("a core has a file");
                 let engine_config = engine::Config {
                     read_unit: file.read_unit,
@@ -375,4 +366,17 @@ pub(crate) fn fail(core: CoreId, files: &ShardFiles, error: &OpenError) -> ! {
     };
     tracing::error!(core = core.0, file, %error, remedy, "the shard cannot be opened");
     io_linux::exit_now(4)
+}
+
+/// Tells the node where it listens. Every core says the same.
+fn note_listening(config: &NodeConfig, addresses: &[SocketAddr]) {
+    if let [cql, shard_aware, others @ ..] = addresses {
+        let shard_aware_port = shard_aware.port();
+        let of = |protocol| {
+            let position = config.protocols.iter().position(|known| *known == protocol)?;
+            others.get(position.checked_sub(2)?).copied()
+        };
+        let (aerospike, griddb, node) = (of(Protocol::Aerospike), of(Protocol::GridDb), of(Protocol::Node));
+        let _ = config.listening.set(Listening { cql: *cql, shard_aware_port, aerospike, griddb, node });
+    }
 }

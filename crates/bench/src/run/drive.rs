@@ -3,14 +3,16 @@
 //! The load runs on threads of its own, bound to their CPUs. Meanwhile the caller's thread shows progress, passes on Ctrl-C, takes readings of
 //! the target every second, and carries out events: a node that it starts is bound to the life of the thread that started it.
 
-use super::aftermath::Aftermath;
+mod attendant;
+
 use super::console::Progress;
 use super::error::TargetError;
 use super::options::{Agents, Options};
-use super::watch::{Reading, Source};
+use super::watch::Reading;
 use crate::report::model::Event as EventReport;
-use crate::study::{Event, Phase, Study};
+use crate::study::{Phase, Study};
 use crate::target::{Access, MetricsError, Protocol, System, SystemError, TargetSpec};
+use attendant::{Attendant, Attended};
 use load::aerospike::AerospikeSettings;
 use load::cql::CqlSettings;
 use load::griddb::GridDbSettings;
@@ -25,12 +27,11 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, OnceLock};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 
-/// Between two looks at progress, events and Ctrl-C.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Silence after which a target is given up, where nobody has killed it.
 const SILENCE_S: f64 = 20.0;
 
@@ -324,81 +325,5 @@ impl Observer for Hear<'_> {
         {
             self.log = Log::Failed(error);
         }
-    }
-}
-
-/// What the caller's thread does beside the load.
-struct Attendant<'a> {
-    control: &'a Control,
-    began: &'a OnceLock<Instant>,
-    /// Latencies of seconds that are over and not shown yet.
-    recent: &'a Mutex<Histogram>,
-    over: &'a AtomicBool,
-    stop: &'a AtomicBool,
-    progress: &'a mut Progress,
-    system: &'a mut dyn System,
-    events: &'a [Event],
-}
-
-/// What it saw and did.
-#[derive(Default)]
-struct Attended {
-    readings: Vec<Reading>,
-    events: Vec<EventReport>,
-    failure: Option<SystemError>,
-    metrics_failure: Option<MetricsError>,
-}
-
-impl Attendant<'_> {
-    fn attend(self) -> Attended {
-        let mut attended = Attended::default();
-        let mut source = Source::of(self.system);
-        let mut events = self.events.iter().peekable();
-        let mut aftermath: Option<Aftermath> = None;
-        let mut next_reading = 0.0;
-        while !self.over.load(Relaxed) {
-            std::thread::sleep(LOOK_EVERY);
-            if self.stop.load(Relaxed) {
-                self.control.stop();
-            }
-            if let Err(error) = self.system.look() {
-                attended.failure.get_or_insert(error);
-            }
-            if attended.failure.is_some() {
-                self.control.stop();
-            }
-            let Some(began) = self.began.get() else { continue };
-            let second = began.elapsed().as_secs_f64();
-            if second >= next_reading {
-                attended.readings.push(Reading { second, sample: source.sample() });
-                next_reading = second.floor() + 1.0;
-            }
-            let mut recent = self.recent.lock().expect("whoever holds it does not panic");
-            if !recent.is_empty() {
-                self.progress.see(&recent);
-                recent.reset();
-            }
-            drop(recent);
-            let done = self.control.progress();
-            self.progress.update(done.replies, done.errors);
-            if let Some(event) = events.next_if(|event| event.at_s <= second) {
-                attended.events.push(EventReport { second, what: event.what(), figures: BTreeMap::new() });
-                if let Err(error) = self.system.disturb(event.disturbance, event.node) {
-                    attended.failure.get_or_insert(error);
-                }
-                source.follow(self.system);
-                aftermath = Some(Aftermath::of(event.disturbance));
-            }
-            if let (Some(after), Some(event)) = (&mut aftermath, attended.events.last_mut())
-                && let Some(health) = self.system.health()
-                && after.see(began.elapsed().as_secs_f64() - event.second, health, &mut event.figures)
-            {
-                aftermath = None;
-            }
-        }
-        let second = self.began.get().map_or(0.0, |began| began.elapsed().as_secs_f64());
-        attended.readings.push(Reading { second, sample: source.sample() });
-        attended.metrics_failure = source.failure();
-        attended
     }
 }

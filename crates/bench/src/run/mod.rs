@@ -14,8 +14,11 @@ mod failing;
 mod files;
 mod measures;
 mod options;
+mod phases;
 mod ratios;
 mod resume;
+mod room;
+mod state;
 mod watch;
 
 pub use console::Console;
@@ -24,25 +27,19 @@ pub use files::{html_path, json_path, write_html};
 pub use options::{Agents, Options};
 
 use crate::report;
-use crate::report::figures::duration;
-use crate::report::model::{Cost, Paper, PhaseKind, PhaseReport, Report, Resources, SCHEMA, StudyInfo, TargetReport, Verified};
-use crate::study::Phase;
-use crate::target::{Means, System, SystemError, TargetSpec, system};
-use console::{Extent, Progress};
-use drive::{Driver, Load};
+use crate::report::model::{Cost, Paper, PhaseKind, PhaseReport, Report, SCHEMA, StudyInfo, TargetReport};
+use crate::target::{Means, TargetSpec, system};
+use drive::Driver;
 use error::TargetError;
-use failing::{FILL_FAILED_MAX, RUN_FAILED_MAX};
 use files::make_directory;
-use load::workload::{End, KeyChoice, Mix, OperationKind, Pace};
+use room::room_for;
+use state::{Context, Run};
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
-
-/// Bytes on the device for each byte of data: room for what is being rewritten.
-const DISK_BY_DATA: u64 = 3;
 
 /// A run that has ended, wholly or not.
 #[derive(Debug)]
@@ -117,49 +114,7 @@ fn blank(options: &Options) -> Report {
     }
 }
 
-/// Why the data does not fit on the device, if it doesn't. Targets run one after the other and leave nothing behind.
-fn room_for(options: &Options) -> Result<Option<RunError>, RunError> {
-    if options.targets.iter().all(|target| matches!(target, TargetSpec::Server { .. })) {
-        return Ok(None);
-    }
-    let free = io_linux::free_bytes(&options.out).map_err(|source| RunError::File { path: options.out.clone(), source })?;
-    let replicas = options.targets.iter().map(|target| target.nodes().min(options.study.replication)).max().unwrap_or(1);
-    let data = options.study.data_bytes().saturating_mul(replicas.into());
-    let needed = data.saturating_mul(DISK_BY_DATA).saturating_add(1 << 30);
-    if free >= needed {
-        return Ok(None);
-    }
-    let fits = options.scale * free.saturating_sub(1 << 30) as f64 / needed as f64 * 0.9;
-    let suggestion = if fits > 0.0 { format!("{fits:.2e}") } else { "of less".to_owned() };
-    Ok(Some(RunError::Room { path: options.out.clone(), free, needed, suggestion }))
-}
-
-/// A run under way.
-struct Run<'a> {
-    options: &'a Options,
-    console: Console,
-    stop: &'a Arc<AtomicBool>,
-    report: &'a mut Report,
-    started: Instant,
-    /// What earlier attempts took.
-    seconds_before: f64,
-}
-
 impl Run<'_> {
-    fn stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
-
-    fn save(&mut self) -> Result<(), RunError> {
-        self.report.seconds = self.seconds_before + self.started.elapsed().as_secs_f64();
-        report::write_json(&json_path(&self.options.out), self.report)?;
-        Ok(())
-    }
-
-    fn work_directory(&self, name: &str) -> PathBuf {
-        self.options.out.join("work").join(plain(name))
-    }
-
     /// Everything on one target; its failure goes into the report.
     fn target(&mut self, at: usize) -> Result<(), RunError> {
         let spec = &self.options.targets[at];
@@ -261,210 +216,6 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// One phase: its report is in place whether it ended well or not.
-    fn phase(&mut self, context: &mut Context<'_>, at: usize, phase: &Phase) -> Result<(), TargetError> {
-        let started_s = context.began.elapsed().as_secs_f64();
-        let started = Instant::now();
-        let place = self.report.targets[at].phases.len();
-        self.report.targets[at].phases.push(PhaseReport {
-            name: phase.name().to_owned(),
-            kind: phase.kind,
-            started_s,
-            seconds: 0.0,
-            complete: false,
-            unknown: false,
-            settings: BTreeMap::new(),
-            throughput: 0.0,
-            operations: Vec::new(),
-            errors: Vec::new(),
-            verified: Verified::default(),
-            variation: None,
-            drift: None,
-            resources: Resources::default(),
-            timeline: Vec::new(),
-            events: Vec::new(),
-            histogram_log: None,
-            histogram_log_failure: None,
-        });
-        let outcome = context.driver.follow(context.system).and_then(|()| match phase.kind {
-            PhaseKind::Check => self.check(context),
-            PhaseKind::Validate => self.validate(context, at, phase),
-            PhaseKind::Load => self.load(context, at, phase),
-            PhaseKind::Run => self.measured_run(context, at, phase),
-            PhaseKind::Verify => self.verify(context, at, phase),
-            PhaseKind::Settle => self.settle(context, at, phase),
-            PhaseKind::DropCaches => self.drop_caches(context, at),
-        });
-        let report = &mut self.report.targets[at].phases[place];
-        let has_settled = phase.kind == PhaseKind::Settle && outcome.is_ok();
-        if report.seconds == 0.0 && !has_settled {
-            report.seconds = started.elapsed().as_secs_f64();
-        }
-        report.complete = outcome.is_ok() && !self.stop.load(Ordering::Relaxed);
-        outcome
-    }
-
-    /// The server was looked at when it was started; here it must still be there.
-    fn check(&mut self, context: &mut Context<'_>) -> Result<(), TargetError> {
-        let progress = self.console.begin(context.spec.name(), "check", Extent::Unknown);
-        progress.end(&context.driver.check()?);
-        Ok(())
-    }
-
-    fn validate(&mut self, context: &mut Context<'_>, at: usize, phase: &Phase) -> Result<(), TargetError> {
-        let mut rows = self.options.study.rows.clone();
-        rows.count = phase.validate_rows();
-        context.driver.create(&rows)?;
-        let end = End { operations: Some(rows.count), seconds: None };
-        let fill = Load { mix: &insert_all(), phase, pace: Pace::Closed, end, failed_max: FILL_FAILED_MAX };
-        self.drive(context, at, "validate: inserts", &fill)?;
-        let mut mix = phase.mix.clone().expect("a study without it is refused");
-        mix.verify = true;
-        let end = End { operations: phase.operations, seconds: phase.seconds };
-        let load = Load { mix: &mix, phase, pace: Pace::Closed, end, failed_max: RUN_FAILED_MAX };
-        self.drive(context, at, "validate", &load)?;
-        let verified = self.last_phase(at).verified;
-        context.driver.drop_dataset()?;
-        all_right(verified)
-    }
-
-    fn load(&mut self, context: &mut Context<'_>, at: usize, phase: &Phase) -> Result<(), TargetError> {
-        let rows = &self.options.study.rows;
-        context.driver.create(rows)?;
-        let end = End { operations: Some(rows.count), seconds: None };
-        let load = Load { mix: &insert_all(), phase, pace: pace(phase), end, failed_max: FILL_FAILED_MAX };
-        self.drive(context, at, phase.name(), &load)
-    }
-
-    fn measured_run(&mut self, context: &mut Context<'_>, at: usize, phase: &Phase) -> Result<(), TargetError> {
-        let mix = phase.mix.clone().expect("a study without it is refused");
-        let end = End { operations: phase.operations, seconds: phase.seconds };
-        let load = Load { mix: &mix, phase, pace: pace(phase), end, failed_max: RUN_FAILED_MAX };
-        self.drive(context, at, phase.name(), &load)
-    }
-
-    /// Reads every row that was loaded.
-    fn verify(&mut self, context: &mut Context<'_>, at: usize, phase: &Phase) -> Result<(), TargetError> {
-        let end = End { operations: Some(self.options.study.rows.count), seconds: None };
-        let load = Load { mix: &reading(), phase, pace: pace(phase), end, failed_max: FILL_FAILED_MAX };
-        self.drive(context, at, phase.name(), &load)?;
-        all_right(self.last_phase(at).verified)
-    }
-
-    fn settle(&mut self, context: &mut Context<'_>, at: usize, phase: &Phase) -> Result<(), TargetError> {
-        let name = self.report.targets[at].name.clone();
-        let progress = self.console.begin(&name, phase.name(), Extent::Unknown);
-        match context.system.settle(phase.timeout_s()) {
-            Err(error) => {
-                progress.end(&error.to_string());
-                return Err(error.into());
-            }
-            Ok(Some(seconds)) => {
-                progress.end(&format!("background work was done after {}", duration(seconds)));
-                self.report.targets[at].phases.last_mut().expect("the phase was begun").seconds = seconds;
-            }
-            Ok(None) => {
-                self.report.targets[at].phases.last_mut().expect("the phase was begun").unknown = true;
-                progress.end("nothing is known of its background work; not waited for");
-                self.warn(format!(
-                    "{name}: it could not be told when its background work was done, so phase {} did not wait",
-                    phase.name()
-                ));
-            }
-        }
-        Ok(())
-    }
-
-    fn drop_caches(&mut self, context: &mut Context<'_>, at: usize) -> Result<(), TargetError> {
-        let name = self.report.targets[at].name.clone();
-        let progress = self.console.begin(&name, "drop caches", Extent::Unknown);
-        let of_target = context.system.drop_caches();
-        let of_kernel = fs::write("/proc/sys/vm/drop_caches", "1");
-        match (&of_target, &of_kernel) {
-            (Ok(()), Ok(())) => progress.end("the caches of target and kernel are empty"),
-            (Err(error), _) => progress.end(&error.to_string()),
-            (_, Err(error)) => progress.end(&format!("the kernel's cache stays: {error}")),
-        }
-        if let Err(SystemError::Interrupted) = of_target {
-            return Err(TargetError::Interrupted);
-        }
-        if let Err(error) = &of_target {
-            self.warn(error.to_string());
-        } else if let Err(error) = &of_kernel {
-            self.warn(format!("the kernel's cache could not be emptied: {error}"));
-        }
-        // A restart may have failed, in which case there is nothing to go on with.
-        context.system.start()?;
-        Ok(())
-    }
-
-    /// Sends a load and files what came of it under the phase that is last in the report.
-    fn drive(&mut self, context: &mut Context<'_>, at: usize, title: &str, load: &Load<'_>) -> Result<(), TargetError> {
-        let name = self.report.targets[at].name.clone();
-        let extent = match (load.end.operations, load.end.seconds) {
-            (_, Some(seconds)) => Extent::Seconds(seconds),
-            (Some(operations), None) => Extent::Operations(operations),
-            (None, None) => Extent::Unknown,
-        };
-        let mut progress: Progress = self.console.begin(&name, title, extent);
-        let log = format!("{}-{}.hlog", plain(&name), load.phase.name());
-        let driven = context.driver.drive(load, context.system, self.options, self.stop, &self.options.out.join(&log), &mut progress);
-        let measured = match driven {
-            Ok(measured) => measured,
-            Err(error) => {
-                progress.end(&error.to_string());
-                return Err(error);
-            }
-        };
-        let ours = !matches!(context.spec, TargetSpec::Server { .. }) && !self.options.server_cpus.is_empty();
-        let report = self.report.targets[at].phases.last_mut().expect("the phase was begun");
-        measures::file(report, &measured, ours.then_some(self.options.server_cpus.len()));
-        report.histogram_log = Some(log);
-        progress.end(&measures::line(report));
-        for (kind, example) in &measured.outcome.error_examples {
-            self.console.say(&format!("{name}: {kind}, for example: {example}"));
-        }
-        report.histogram_log_failure = measured.log_failure.as_ref().map(ToString::to_string);
-        if let Some(warning) = resume::log_warning(&name, report) {
-            self.console.say(&warning);
-            self.warn(warning);
-        }
-        if let Some(error) = &measured.metrics_failure {
-            // Once a target, with the first reason.
-            let what = format!("{name}: its metrics could not always be read, so its resources are not whole: ");
-            if !self.report.warnings.iter().any(|warning| warning.starts_with(&what)) {
-                self.warn(format!("{what}{error}"));
-            }
-        }
-        match (measured.failure, &measured.outcome.ended) {
-            (Some(failure), _) => Err(failure.into()),
-            (None, load::Ended::TargetDied(why)) => Err(TargetError::Died(why.clone())),
-            (None, load::Ended::AgentLost(why)) => Err(TargetError::AgentLost(why.clone())),
-            (None, load::Ended::Stopped) => Err(TargetError::Interrupted),
-            (None, load::Ended::Finished) => Ok(failing::check(title, &measured.outcome, load.failed_max)?),
-        }
-    }
-
-    fn last_phase(&self, at: usize) -> &PhaseReport {
-        self.report.targets[at].phases.last().expect("the phase was begun")
-    }
-
-    /// Warns of the same thing once, with the names of all targets that it is about.
-    fn caution(&mut self, name: &str, caveat: &str) {
-        let about = |warning: &String| warning.strip_suffix(caveat).and_then(|names| names.strip_suffix(": ")).map(str::to_owned);
-        match self.report.warnings.iter_mut().find_map(|warning| about(warning).map(|names| (names, warning))) {
-            Some((names, _)) if names.split(", ").any(|other| other == name) => {}
-            Some((names, warning)) => *warning = format!("{names}, {name}: {caveat}"),
-            None => self.report.warnings.push(format!("{name}: {caveat}")),
-        }
-    }
-
-    fn warn(&mut self, warning: String) {
-        if !self.report.warnings.contains(&warning) {
-            self.report.warnings.push(warning);
-        }
-    }
-
     /// What 100 million operations of each phase cost.
     fn price(&mut self, at: usize) {
         let Some(cost) = self.options.study.cost else { return };
@@ -498,42 +249,4 @@ impl Run<'_> {
         self.save()?;
         write_html(&self.options.out, self.report)
     }
-}
-
-/// What the phases of a target share.
-struct Context<'a> {
-    system: &'a mut dyn System,
-    driver: &'a mut Driver,
-    spec: &'a TargetSpec,
-    began: Instant,
-}
-
-fn all_right(verified: Verified) -> Result<(), TargetError> {
-    let Verified { lost, stale, wrong, .. } = verified;
-    if lost + stale + wrong > 0 { Err(TargetError::Invalid(verified)) } else { Ok(()) }
-}
-
-/// Reads every row once, in order, and compares it with what was acknowledged.
-fn reading() -> Mix {
-    Mix { operations: BTreeMap::from([(OperationKind::Read, 1.0)]), verify: true, ..insert_all() }
-}
-
-/// Writes every row once, in order.
-fn insert_all() -> Mix {
-    Mix {
-        operations: BTreeMap::from([(OperationKind::Insert, 1.0)]),
-        keys: KeyChoice::Sequential,
-        scan_rows_max: 1,
-        update_all_fields: true,
-        verify: false,
-    }
-}
-
-/// A target's name as a part of a file's.
-fn plain(name: &str) -> String {
-    name.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).collect()
-}
-
-fn pace(phase: &Phase) -> Pace {
-    phase.rate.map_or(Pace::Closed, Pace::Open)
 }

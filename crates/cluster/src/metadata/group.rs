@@ -1,12 +1,18 @@
 //! The consensus state machine with its log and its blobs.
 
+mod change;
+mod persistence;
+
+pub(super) use change::Change;
+
 use super::timing::{ELECTION_TICKS, GROUP_HEARTBEAT_TICKS, SNAPSHOT_RETRY_US, STAND_APART_TICKS, STAND_TICKS, STAND_TICKS_MAX};
-use crate::raft_log::{Applied, Identity, LOG_BLOB, Log, SNAPSHOT_BLOB};
+use crate::raft_log::{Applied, Identity, Log};
 use crate::raft_message::may_step;
 use crate::state::State;
 use crate::versions::Versions;
 use base::{NodeId, Rng};
-use raft::eraftpb::{ConfChange, ConfChangeType, Entry, Message, MessageType};
+use change::{change_context, change_in, change_of};
+use raft::eraftpb::{ConfChangeType, Entry, Message, MessageType};
 use raft::{Config, INVALID_ID, ProgressState, RawNode, SnapshotStatus, StateRole};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -73,17 +79,6 @@ pub(super) struct Round {
     pub(super) committed: Vec<Entry>,
 }
 
-/// A change of the group's members.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Change {
-    /// A member follows, and has no vote from now on.
-    Learner(NodeId),
-    /// A member votes.
-    Voter(NodeId),
-    /// A member is none any more.
-    Gone(NodeId),
-}
-
 impl Group {
     pub(super) fn new(identity: &Identity, log: Log, known: Versions, seed: u64, store_state: bool) -> Self {
         let config = Config {
@@ -121,56 +116,6 @@ impl Group {
         }
         group.draw_timeout();
         group
-    }
-
-    /// Whether what is decided can be stored, as far as is known.
-    pub(super) fn can_store(&self) -> bool {
-        self.storage == Storage::Works && self.held_until_us.is_none()
-    }
-
-    pub(super) fn has_failed(&self) -> bool {
-        self.storage == Storage::Failed
-    }
-
-    /// Whether nothing is sent, taken or decided, for now or for good.
-    pub(super) fn is_silent(&self) -> bool {
-        self.held_until_us.is_some() || matches!(self.storage, Storage::Failed | Storage::Full { is_silent: true, .. })
-    }
-
-    /// Nothing is sent, taken or decided from now on; none: it goes on.
-    pub(super) fn hold(&mut self, until_us: Option<u64>) {
-        self.held_until_us = until_us;
-    }
-
-    /// When there may be something to do for a member that is silent.
-    pub(super) fn look_again_us(&self) -> Option<u64> {
-        if self.has_failed() {
-            return None;
-        }
-        self.store_again_us().into_iter().chain(self.held_until_us).min()
-    }
-
-    /// Nothing is sent, stored or decided any more.
-    pub(super) fn fail(&mut self) {
-        self.storage = Storage::Failed;
-    }
-
-    /// There is no room for the blob that was handed out: it is handed out again at `again_us`. Whether that was not known yet.
-    pub(super) fn not_stored(&mut self, again_us: u64, is_silent: bool) -> bool {
-        if let Some(flight) = &mut self.flight {
-            flight.handed_out = false;
-            self.snapshot_unsaved |= flight.snapshot.take().is_some();
-        }
-        let before = std::mem::replace(&mut self.storage, Storage::Full { again_us, is_silent });
-        before == Storage::Works
-    }
-
-    /// When what could not be stored is handed out again, if it waits for that.
-    pub(super) fn store_again_us(&self) -> Option<u64> {
-        match self.storage {
-            Storage::Full { again_us, .. } if self.flight.as_ref().is_none_or(|flight| !flight.handed_out) => Some(again_us),
-            _ => None,
-        }
     }
 
     pub(super) fn leader(&self) -> Option<NodeId> {
@@ -381,68 +326,6 @@ impl Group {
         Some(round)
     }
 
-    /// What the state machine has asked for is stored.
-    fn persisted(&mut self, ready: u64) {
-        self.raw.on_persist_ready(ready);
-        let index = self.raw.store().applied.index;
-        if self.lags() && self.raw.raft.raft_log.persisted >= index {
-            self.raw.advance_apply_to(index);
-        }
-    }
-
-    /// Whether the state is from a snapshot of which the state machine does not know that it is applied. Until it is stored it must not be told, and
-    /// it must not stand for election: it would look for the entries before.
-    fn lags(&self) -> bool {
-        self.raw.raft.raft_log.applied() < self.raw.store().applied.index
-    }
-
-    /// The blob to store now, if there is one.
-    pub(super) fn take_write(&mut self, identity: &Identity, now_us: u64) -> Option<(&'static str, Vec<u8>)> {
-        if self.has_failed() || self.store_again_us().is_some_and(|again_us| now_us < again_us) {
-            return None;
-        }
-        if self.flight.is_none() && (self.unsaved.is_some() || self.snapshot_unsaved) {
-            let unsaved = self.unsaved.take().unwrap_or_default();
-            self.flight = Some(Flight { unsaved, snapshot: None, handed_out: false });
-        }
-        let flight = self.flight.as_mut().filter(|flight| !flight.handed_out)?;
-        flight.handed_out = true;
-        if std::mem::take(&mut self.snapshot_unsaved) {
-            let (index, bytes) = self.raw.store().encode_snapshot();
-            flight.snapshot = Some(index);
-            return Some((SNAPSHOT_BLOB, bytes));
-        }
-        // The log goes out as it is now, with what has come since the flight began.
-        if let Some(newer) = self.unsaved.take() {
-            flight.unsaved.ready = newer.ready.max(flight.unsaved.ready);
-            flight.unsaved.messages.extend(newer.messages);
-        }
-        Some((LOG_BLOB, self.raw.store().encode(identity)))
-    }
-
-    /// The blob that was handed out is stored. What waited for it is in the next round. Whether there is room again, after there was none.
-    pub(super) fn written(&mut self, is_log: bool) -> bool {
-        let Some(flight) = self.flight.as_mut().filter(|flight| flight.handed_out && flight.snapshot.is_none() == is_log) else {
-            return false;
-        };
-        if let Some(index) = flight.snapshot.take() {
-            flight.handed_out = false;
-            self.raw.mut_store().snapshot_stored(index);
-            // The log follows at once: only then is all that was promised stored.
-            if let Storage::Full { again_us, .. } = &mut self.storage {
-                *again_us = 0;
-            }
-            return false;
-        }
-        let stored = self.flight.take().expect("it is there").unsaved;
-        if stored.ready > 0 {
-            self.persisted(stored.ready);
-        }
-        self.released.extend(stored.messages);
-        let before = std::mem::replace(&mut self.storage, Storage::Works);
-        before != Storage::Works
-    }
-
     /// After how many ticks this member stands for election. Those who lose a leader do so one after the other: two at once would share the votes, and a
     /// leader be found a round later. Who has stood or voted draws; not from the library's generator, but by seed and term, so that a run can be repeated.
     fn draw_timeout(&mut self) {
@@ -459,30 +342,4 @@ impl Group {
         };
         self.raw.raft.set_randomized_election_timeout(ticks);
     }
-}
-
-/// What an entry that changes the group says, in a form that is read without the library's decoder.
-fn change_context(kind: ConfChangeType, node: NodeId) -> Vec<u8> {
-    let mut context = vec![kind as u8];
-    context.extend_from_slice(&node.0.to_le_bytes());
-    context
-}
-
-fn change_in(context: &[u8]) -> Option<(ConfChangeType, NodeId)> {
-    let (kind, node) = context.split_first()?;
-    let node = NodeId(u32::from_le_bytes(node.try_into().ok()?));
-    let kind = match kind {
-        0 => ConfChangeType::AddNode,
-        1 => ConfChangeType::RemoveNode,
-        2 => ConfChangeType::AddLearnerNode,
-        _ => return None,
-    };
-    (node.0 != 0).then_some((kind, node))
-}
-
-fn change_of(kind: ConfChangeType, node: NodeId) -> ConfChange {
-    let mut change = ConfChange::default();
-    change.set_change_type(kind);
-    change.node_id = u64::from(node.0);
-    change
 }

@@ -1,22 +1,22 @@
 //! Members of a metadata group on one thread: a network that delays, loses and cuts, disks that are slow or fail, clocks that run at different rates,
 //! processes that are killed or stopped. What must always hold is checked after every step.
 
-use super::test_parts::{keyspace, profile};
+mod checks;
+mod messages;
+mod proposals;
+
+use super::test_parts::profile;
 use super::timing::Waits;
 use super::{Blobs, Event, Metadata, ProposalId, Stored};
-use crate::command::{Command, Outcome, SlotEpochs};
-use crate::envelope::Envelope;
+use crate::command::Outcome;
 use crate::raft_log::LOG_BLOB;
-use crate::state::{Assignment, Member, MemberState, Profile, State};
+use crate::state::{Assignment, Profile, State};
 use crate::versions::Versions;
-use crate::wire::link_version;
-use base::{Epoch, NodeId, Now, Rng, Slot};
-use model::{Schema, schema_blob};
+use base::{Epoch, NodeId, Now, Rng};
+use model::Schema;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Slots whose primaries are watched.
-const WATCHED: u16 = 12;
 const STEP_US: u64 = 5_000;
 
 /// See the module.
@@ -203,18 +203,6 @@ impl Net {
         }
     }
 
-    fn deliver(&mut self) {
-        while let Some(entry) = self.flying.first_entry().filter(|entry| entry.key().0 <= self.now_us) {
-            let (from, to, bytes) = entry.remove();
-            if !self.cuts.contains(&(from, to))
-                && let Some(machine) = self.machines.get_mut(&to)
-                && machine.metadata.is_some()
-            {
-                machine.inbox.push((from, bytes));
-            }
-        }
-    }
-
     fn step(&mut self, host: u128) {
         let now_us = self.now_us;
         let machine = self.machines.get_mut(&host).expect("a machine");
@@ -249,53 +237,6 @@ impl Net {
         self.flush(host);
         self.ask_to_join(host);
         self.fill(host);
-    }
-
-    fn flush(&mut self, host: u128) {
-        let now_us = self.now_us;
-        let machine = self.machines.get_mut(&host).expect("a machine");
-        let now = machine.now(now_us);
-        let Some(metadata) = &mut machine.metadata else { return };
-        if self.leases_end {
-            metadata.lease_has_end();
-        }
-        let events = metadata.take_events();
-        let messages = metadata.take_messages();
-        let writes = metadata.take_writes();
-        if !events.is_empty() || !messages.is_empty() {
-            // As a node does: whatever happened may have set an earlier timer.
-            machine.due_us = metadata.turn(now).unwrap_or(u64::MAX);
-        }
-        for (name, bytes) in writes {
-            let due_us = now_us + self.rng.below(machine.disk_us * 2);
-            machine.writing.push((due_us, name, bytes));
-        }
-        for event in events {
-            self.observe(host, event);
-        }
-        for (to, message) in messages {
-            let Some(to) = self.newest.members.get(&to).map(|member| member.profile.host_id) else { continue };
-            let Some(version) = self.link_version(host, to) else { continue };
-            let bytes = message.encode(version);
-            self.trace = base::checksum_parts(&[&self.trace.to_le_bytes(), &bytes]);
-            assert!(Envelope::decode(&bytes, self.machines[&to].versions).is_ok());
-            let bytes = if self.liar == Some(host) { lie(&mut self.rng, bytes) } else { bytes };
-            if self.rng.below(100) >= self.loss_percent {
-                let slow = if self.rng.below(50) == 0 { 300_000 } else { 3_000 };
-                self.count += 1;
-                self.flying.insert((now_us + 100 + self.rng.below(slow), self.count), (host, to, bytes));
-            }
-        }
-    }
-
-    /// The version that a link between two machines speaks, if they let each other in.
-    fn link_version(&self, from: u128, to: u128) -> Option<u16> {
-        let (from, to) = (&self.machines[&from], self.machines.get(&to)?);
-        let accepted = |one: &Machine, other: &Machine| {
-            let state = one.metadata.as_ref().map(Metadata::state)?;
-            link_version(other.versions, one.versions, state).ok()
-        };
-        accepted(from, to).filter(|version| accepted(to, from) == Some(*version))
     }
 
     fn observe(&mut self, host: u128, event: Event) {
@@ -333,141 +274,6 @@ impl Net {
         }
     }
 
-    fn applied(&mut self, host: u128, state: Arc<State>) {
-        let hash = base::checksum(&state.encode());
-        if self.liar.is_some() {
-            if let Some(metadata) = self.machines.get_mut(&host).and_then(|machine| machine.metadata.as_mut()) {
-                metadata.published(state.version);
-            }
-            return;
-        }
-        let (known, first) = *self.hashes.entry(state.version).or_insert((hash, host));
-        assert_eq!(known, hash, "hosts {first} and {host} differ at entry {}", state.version);
-        if state.version > self.newest.version {
-            check_progress(&self.newest, &state);
-            self.newest = Arc::clone(&state);
-        }
-        let machine = self.machines.get_mut(&host).expect("a machine");
-        let me = machine.metadata.as_ref().and_then(Metadata::node);
-        let now_us = machine.local_us(self.now_us);
-        let mut serves = BTreeMap::new();
-        for (keyspace, map) in &state.keyspaces {
-            for slot in 0..WATCHED {
-                let assignment = map.at(Slot(slot));
-                if me.is_some_and(|me| acts_as_primary(assignment, me)) {
-                    let key = (keyspace.clone(), slot);
-                    let wait_us = if assignment.transfer_from.is_some() { self.waits.handover_us } else { 0 };
-                    let fresh = (assignment.term, now_us + wait_us);
-                    let kept = machine.serves.get(&key).filter(|(term, _)| *term == assignment.term).copied();
-                    serves.insert(key, kept.unwrap_or(fresh));
-                }
-            }
-        }
-        machine.serves = serves;
-        if let Some(metadata) = &mut machine.metadata {
-            metadata.published(state.version);
-        }
-    }
-
-    /// A process that is no member asks one that is.
-    fn ask_to_join(&mut self, host: u128) {
-        let Some(request) = self.machines[&host].metadata.as_ref().and_then(Metadata::join_request) else { return };
-        let asked = self.rng.below(self.machines.len() as u64) as u128 + 1;
-        if self.rng.below(100) > 0 || self.cuts.contains(&(host, asked)) {
-            return;
-        }
-        let Some(contact) = self.machines.get_mut(&asked) else { return };
-        if let Some(metadata) = contact.metadata.as_mut().filter(|metadata| metadata.node().is_some()) {
-            let proposal = metadata.propose(Metadata::join_command(request));
-            contact.joins.insert(proposal, host);
-        }
-    }
-
-    /// A primary that may serve says of its learners that they have all, and gives slots to whom they belong.
-    fn fill(&mut self, host: u128) {
-        let now_us = self.now_us;
-        let machine = self.machines.get_mut(&host).expect("a machine");
-        if !machine.may_serve(now_us) || now_us < machine.sync_at_us {
-            return;
-        }
-        machine.sync_at_us = now_us + 100_000;
-        let Some(metadata) = &mut machine.metadata else { return };
-        let (state, me) = (Arc::clone(metadata.state()), metadata.node());
-        let mut by_node: BTreeMap<NodeId, BTreeMap<String, Vec<(Slot, Epoch)>>> = BTreeMap::new();
-        for (keyspace, map) in &state.keyspaces {
-            for (slot, assignment) in map.with_slots() {
-                if me.is_some_and(|me| acts_as_primary(assignment, me))
-                    && let Some(learner) = assignment.learners.iter().next()
-                {
-                    let slots = by_node.entry(learner).or_default().entry(keyspace.clone()).or_default();
-                    slots.push((slot, assignment.epoch));
-                }
-            }
-        }
-        for (node, keyspaces) in by_node {
-            metadata.propose(Command::InSync { node, slots: slot_epochs(keyspaces) });
-        }
-        let mut by_heir: BTreeMap<NodeId, BTreeMap<String, Vec<(Slot, Epoch)>>> = BTreeMap::new();
-        for (keyspace, map) in &state.keyspaces {
-            for (slot, heir) in me.map(|me| state.successors(keyspace, me)).into_iter().flatten() {
-                let slots = by_heir.entry(heir).or_default().entry(keyspace.clone()).or_default();
-                slots.push((slot, map.at(slot).epoch));
-            }
-        }
-        for (to, keyspaces) in by_heir {
-            metadata.propose(Command::TransferPrimary { to, slots: slot_epochs(keyspaces) });
-        }
-    }
-
-    /// Proposes a schema with one keyspace more, or with other factors, at `host`.
-    pub(super) fn change_schema(&mut self, host: u128) {
-        let version = u128::from(self.rng.next_u64());
-        let factor = [1, 2, 3][self.rng.below(3) as usize];
-        let name = format!("ks{}", self.rng.below(2));
-        let Some(metadata) = self.machines.get_mut(&host).and_then(|machine| machine.metadata.as_mut()) else { return };
-        let mut schema = (*metadata.state().schema).clone();
-        let expected = std::mem::replace(&mut schema.version, version);
-        schema.keyspaces.insert(name.clone(), Arc::new(keyspace(&name, factor)));
-        let proposal = metadata.propose(Command::Schema { expected, document: schema_blob::encode(&schema) });
-        self.proposed.insert(version, expected);
-        self.machines.get_mut(&host).expect("a machine").schemas.insert(proposal, version);
-    }
-
-    pub(super) fn propose(&mut self, host: u128, command: Command) {
-        if let Some(metadata) = self.machines.get_mut(&host).and_then(|machine| machine.metadata.as_mut()) {
-            metadata.propose(command);
-        }
-    }
-
-    /// The machine's process is about to end: it says so, and hands on what it leads.
-    pub(super) fn end(&mut self, host: u128) {
-        let machine = self.machines.get_mut(&host).expect("a machine");
-        let (incarnation, now) = (machine.incarnation, machine.now(self.now_us));
-        let Some(metadata) = &mut machine.metadata else { return };
-        let Some(node) = metadata.node() else { return };
-        metadata.propose(Command::ShuttingDown { node, incarnation });
-        metadata.transfer_leadership(now);
-    }
-
-    /// What must hold at any time.
-    fn check(&mut self) {
-        let now_us = self.now_us;
-        let mut serving: BTreeMap<(String, u16), u128> = BTreeMap::new();
-        for (host, machine) in self.machines.iter().filter(|(_, machine)| machine.may_serve(now_us)) {
-            let Some(node) = machine.metadata.as_ref().and_then(Metadata::node) else { continue };
-            let known = self.newest.members.get(&node).filter(|member| member.profile.incarnation == machine.incarnation);
-            let is_down = known.is_some_and(|member| matches!(member.state, MemberState::Down | MemberState::Removed));
-            assert!(!is_down, "host {host} has a lease while it is down in the state, at {now_us} us");
-            for (key, (_, from_us)) in &machine.serves {
-                if machine.local_us(now_us) >= *from_us
-                    && let Some(other) = serving.insert(key.clone(), *host)
-                {
-                    panic!("hosts {other} and {host} both serve {key:?} at {now_us} us");
-                }
-            }
-        }
-    }
-
     /// From now on, if it was `before`. A disk that has failed stays so: the member is silent.
     pub(super) fn change_disk(&mut self, host: u128, before: Stored, after: Stored) {
         let machine = self.machines.get_mut(&host).expect("a machine");
@@ -490,28 +296,6 @@ impl Net {
             }
             self.start(host);
         }
-    }
-
-    /// Whether all running members have the same settled state, and all are up.
-    pub(super) fn has_converged(&self) -> bool {
-        let members: Vec<&Metadata> = self.machines.values().filter_map(|machine| machine.metadata.as_ref()).collect();
-        let versions: BTreeSet<u64> = members.iter().map(|metadata| metadata.state().version).collect();
-        let present = self.newest.members.values().filter(|member| member.state != MemberState::Removed);
-        versions.len() == 1
-            && versions.contains(&self.newest.version)
-            && self.newest.is_settled()
-            && present.clone().all(|member: &Member| member.is_up())
-            && present.count() == members.iter().filter(|metadata| metadata.node().is_some()).count()
-    }
-
-    /// Every acknowledged schema is among those that led to the newest one.
-    pub(super) fn check_acknowledged(&self) {
-        let mut line = BTreeSet::new();
-        let mut version = self.newest.schema.version;
-        while line.insert(version) && version != 0 {
-            version = self.proposed[&version];
-        }
-        assert!(self.acknowledged.is_subset(&line), "an acknowledged schema is lost");
     }
 
     pub(super) fn newest(&self) -> &Arc<State> {
@@ -553,22 +337,6 @@ impl Machine {
     }
 }
 
-/// The message with something else in it; often one that can still be read.
-fn lie(rng: &mut Rng, bytes: Vec<u8>) -> Vec<u8> {
-    let mut lied = bytes.clone();
-    for _ in 0..1 + rng.below(3) {
-        // Most of what matters lies near the beginning.
-        let reach = if rng.below(2) == 0 { lied.len().min(24) } else { lied.len() };
-        let at = rng.below(reach as u64) as usize;
-        lied[at] = match rng.below(3) {
-            0 => rng.next_u64() as u8,
-            1 => lied[at].wrapping_add(1),
-            _ => lied[at].wrapping_sub(1),
-        };
-    }
-    if rng.below(10) > 0 && Envelope::decode(&lied, Versions::KNOWN).is_err() { bytes } else { lied }
-}
-
 fn store(blobs: &mut Blobs, name: &str, bytes: Vec<u8>) {
     match name {
         LOG_BLOB => blobs.log = bytes,
@@ -580,23 +348,7 @@ fn member_of(state: &State, host: u128) -> Option<NodeId> {
     state.members.values().find(|member| member.profile.host_id == host).map(|member| member.id)
 }
 
-/// Epochs grow, and terms with the primary.
-fn check_progress(old: &State, new: &State) {
-    for (name, map) in &new.keyspaces {
-        let Some(before) = old.keyspaces.get(name) else { continue };
-        for (before, after) in before.iter().zip(map.iter()) {
-            assert!(after.in_sync.contains(&after.primary));
-            assert!(after.epoch >= before.epoch && (after.epoch > before.epoch || after == before));
-            assert!(after.term >= before.term && (after.term > before.term || after.primary == before.primary));
-        }
-    }
-}
-
 /// A primary that has restarted waits until it has let the others go.
 fn acts_as_primary(assignment: &Assignment, node: NodeId) -> bool {
     assignment.primary == node && !assignment.restarted.contains(&node)
-}
-
-fn slot_epochs(keyspaces: BTreeMap<String, Vec<(Slot, Epoch)>>) -> Vec<SlotEpochs> {
-    keyspaces.into_iter().map(|(keyspace, slots)| SlotEpochs { keyspace, slots }).collect()
 }

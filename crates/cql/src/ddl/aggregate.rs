@@ -2,6 +2,7 @@
 
 use super::DdlError;
 use super::change::{Context, Outcome, SchemaEventTarget};
+use super::error::RoutineError;
 use super::function::{function_type, place, resolved, shown};
 use crate::language::ast;
 use crate::plan::constant;
@@ -11,13 +12,13 @@ use std::sync::Arc;
 
 pub(super) fn create(context: &Context<'_>, statement: &ast::CreateAggregate) -> Result<Outcome, DdlError> {
     if statement.or_replace && statement.if_not_exists {
-        return Err(DdlError::ReplaceIfNotExists);
+        return Err(RoutineError::ReplaceIfNotExists.into());
     }
     let keyspace = place(context, &statement.name)?;
     let aggregate = declared(context, keyspace, statement)?;
     let name = &aggregate.name;
     if keyspace.functions.function(name, &aggregate.arguments).is_some() {
-        return Err(DdlError::AggregateIsFunction(name.clone()));
+        return Err(RoutineError::AggregateIsFunction(name.clone()).into());
     }
     let former = keyspace.functions.aggregate(name, &aggregate.arguments);
     if let Some(former) = former {
@@ -25,11 +26,11 @@ pub(super) fn create(context: &Context<'_>, statement: &ast::CreateAggregate) ->
             return Ok(Outcome::unchanged());
         }
         if !statement.or_replace {
-            return Err(DdlError::AggregateExists(name.clone()));
+            return Err(RoutineError::AggregateExists(name.clone()).into());
         }
         if former.returns.frozen() != aggregate.returns.frozen() {
             let (new, former) = (aggregate.returns.to_string(), former.returns.to_string());
-            return Err(DdlError::AggregateReturns { name: name.clone(), new, former });
+            return Err(RoutineError::AggregateReturns { name: name.clone(), new, former }.into());
         }
         if **former == aggregate {
             return Ok(Outcome::unchanged());
@@ -54,30 +55,30 @@ fn declared(context: &Context<'_>, keyspace: &Keyspace, statement: &ast::CreateA
     let find = |name: &ast::Identifier, types: &[DataType]| -> Result<&Arc<Function>, String> {
         keyspace.functions.function(name.as_str(), types).ok_or_else(|| called(name.as_str(), types))
     };
-    let state = find(&statement.state_function, &state_types).map_err(DdlError::StateFunction)?;
+    let state = find(&statement.state_function, &state_types).map_err(RoutineError::StateFunction)?;
     if state.returns.frozen() != state_type.frozen() {
-        return Err(DdlError::StateType(called(&state.name, &state_types)));
+        return Err(RoutineError::StateType(called(&state.name, &state_types)).into());
     }
     let one = std::slice::from_ref(&state_type);
-    let last = statement.final_function.as_ref().map(|last| find(last, one)).transpose().map_err(DdlError::FinalFunction)?;
+    let last = statement.final_function.as_ref().map(|last| find(last, one)).transpose().map_err(RoutineError::FinalFunction)?;
     if let Some(reduce) = &statement.reduce_function {
         let types = [state_type.clone(), state_type.clone()];
-        let found = find(reduce, &types).map_err(DdlError::ReduceFunction)?;
+        let found = find(reduce, &types).map_err(RoutineError::ReduceFunction)?;
         if found.returns.frozen() != state_type.frozen() {
-            return Err(DdlError::StateType(called(&found.name, &types)));
+            return Err(RoutineError::StateType(called(&found.name, &types)).into());
         }
     }
     let initial = match &statement.initial_condition {
         None => None,
         Some(term) => constant(context.schema, Some(&keyspace.name), term, &state_type)
-            .map_err(|error| DdlError::InitialCondition(error.to_string()))?,
+            .map_err(|error| RoutineError::InitialCondition(error.to_string()))?,
     };
     let takes_empty = matches!(state_type, DataType::Text | DataType::Ascii | DataType::Blob);
     if initial.as_ref().is_some_and(Vec::is_empty) && !takes_empty {
-        return Err(DdlError::EmptyInitialCondition);
+        return Err(RoutineError::EmptyInitialCondition.into());
     }
     if state.null_input == NullInput::ReturnsNull && initial.is_none() {
-        return Err(DdlError::NoInitialCondition { name, function: state.name.clone() });
+        return Err(RoutineError::NoInitialCondition { name, function: state.name.clone() }.into());
     }
     let text = |name: &ast::Identifier| name.as_str().to_owned();
     Ok(UserAggregate {
@@ -114,7 +115,7 @@ pub(super) fn dropped<'a>(context: &Context<'a>, statement: &'a ast::DropAggrega
         (Some(keyspace), None) => {
             let count = keyspace.functions.functions_named(name).count() + keyspace.functions.aggregates_named(name).count();
             if count > 1 {
-                return Err(DdlError::FunctionAmbiguous { kind: "AGGREGATE", name: name.to_owned() });
+                return Err(RoutineError::FunctionAmbiguous { kind: "AGGREGATE", name: name.to_owned() }.into());
             }
             keyspace.functions.aggregates_named(name).next()
         }
@@ -122,7 +123,7 @@ pub(super) fn dropped<'a>(context: &Context<'a>, statement: &'a ast::DropAggrega
     match (keyspace, found) {
         (Some(keyspace), Some(aggregate)) => Ok(Some((keyspace, aggregate))),
         _ if statement.if_exists => Ok(None),
-        _ => Err(DdlError::UnknownAggregate(shown(context, &statement.name, statement.arguments.as_deref())?)),
+        _ => Err(DdlError::Routine(RoutineError::UnknownAggregate(shown(context, &statement.name, statement.arguments.as_deref())?))),
     }
 }
 

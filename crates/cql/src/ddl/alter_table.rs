@@ -1,6 +1,7 @@
 //! ALTER TABLE and DROP TABLE.
 
 use super::change::{Context, Outcome, SchemaEvent, SchemaEventTarget};
+use super::error::{CdcError, IndexError, TableOptionError, ViewError};
 use super::limits::COLUMNS_MAX;
 use super::options::{Occasion, TableParameters};
 use super::property::Properties;
@@ -21,10 +22,10 @@ pub(super) fn alter(context: &Context<'_>, statement: &ast::AlterTable) -> Resul
     };
     check_declared(former)?;
     if former.view.is_some() {
-        return Err(DdlError::AlterTableOfView);
+        return Err(ViewError::AlterTableOfView.into());
     }
     if former.is_cdc_log() {
-        return Err(DdlError::AlterCdcLog { keyspace: keyspace.name.clone(), table: former.name.clone() });
+        return Err(CdcError::AlterLog { keyspace: keyspace.name.clone(), table: former.name.clone() }.into());
     }
     let mut table = Table::clone(former);
     match &statement.operation {
@@ -63,10 +64,10 @@ pub(super) fn drop(context: &Context<'_>, statement: &ast::DropTable) -> Result<
     };
     check_declared(table)?;
     if table.view.is_some() {
-        return Err(DdlError::DropTableOfView);
+        return Err(ViewError::DropTableOfView.into());
     }
     if !table.views.is_empty() {
-        return Err(DdlError::DropBase(keyspace.name.clone()));
+        return Err(ViewError::DropBase(keyspace.name.clone()).into());
     }
     cdc::check_drop(keyspace, table)?;
     let log = log_of(keyspace, table);
@@ -221,10 +222,10 @@ fn drop_columns(table: &mut Table, columns: &[Identifier], if_exists: bool, time
         let indexes: Vec<&str> =
             table.indexes.values().filter(|index| index.column == column.id).map(|index| index.name.as_str()).collect();
         if !indexes.is_empty() {
-            return Err(DdlError::DropIndexedColumn { column: column.name.clone(), indexes: indexes.join(",") });
+            return Err(IndexError::DropIndexedColumn { column: column.name.clone(), indexes: indexes.join(",") }.into());
         }
         if !table.views.is_empty() {
-            return Err(DdlError::DropBaseColumn { column: column.name.clone(), table: table.name.clone() });
+            return Err(ViewError::DropBaseColumn { column: column.name.clone(), table: table.name.clone() }.into());
         }
         let column = table.columns.remove(position);
         remember_drop(table, &column, timestamp);
@@ -290,10 +291,10 @@ fn set_options(table: &mut Table, properties: &[ast::Property]) -> Result<(), Dd
     properties.finish()?;
     parameters.check()?;
     if table.is_counter() && parameters.default_time_to_live > 0 {
-        return Err(DdlError::CounterTimeToLive);
+        return Err(TableOptionError::CounterTimeToLive.into());
     }
     if !table.views.is_empty() && parameters.gc_grace_seconds == 0 {
-        return Err(DdlError::BaseGrace);
+        return Err(ViewError::BaseGrace.into());
     }
     let dropped_at = table.options.kept.remove_entry(DROPPED_AT_OPTION);
     table.options = parameters.to_options();

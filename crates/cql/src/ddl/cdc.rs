@@ -1,9 +1,9 @@
 //! What statements about a table do to its CDC log.
 
-use super::DdlError;
 use super::change::{Context, SchemaEvent, SchemaEventTarget};
+use super::error::CdcError;
 use super::limits::{COLUMNS_MAX, SYSTEM_TABLE_IDS_FROM};
-use super::name;
+use super::{DdlError, name};
 use crate::cdc::{CdcOptions, base_of, generation_ms, log_name, log_of, log_table};
 use crate::wire::ChangeKind;
 use base::TableId;
@@ -34,7 +34,7 @@ pub(super) fn follow(
             (log, ChangeKind::Updated)
         }
         None if keyspace.tables.contains_key(&log_name) => {
-            return Err(DdlError::CdcLogExists { keyspace: keyspace.name.clone(), table: table.name.clone(), log: log_name });
+            return Err(CdcError::LogExists { keyspace: keyspace.name.clone(), table: table.name.clone(), log: log_name }.into());
         }
         None => {
             name::check_table_name(&keyspace.name, &log_name)?;
@@ -56,13 +56,13 @@ pub(super) fn follow(
 fn check(table: &Table) -> Result<(), DdlError> {
     let (keyspace, name) = (table.keyspace.clone(), table.name.clone());
     if table.is_cdc_log() {
-        return Err(DdlError::NestedCdcLog { keyspace, table: name });
+        return Err(CdcError::Nested { keyspace, table: name }.into());
     }
     if table.is_counter() {
-        return Err(DdlError::CdcOfCounters { keyspace, table: name });
+        return Err(CdcError::OfCounters { keyspace, table: name }.into());
     }
     match table.columns.iter().find(|column| column.name.starts_with(log_table::OWN_PREFIX)) {
-        Some(column) => Err(DdlError::CdcColumn { keyspace, table: name, column: column.name.clone() }),
+        Some(column) => Err(DdlError::Cdc(CdcError::Column { keyspace, table: name, column: column.name.clone() })),
         None => Ok(()),
     }
 }
@@ -71,13 +71,13 @@ fn check(table: &Table) -> Result<(), DdlError> {
 pub(super) fn check_drop(keyspace: &Keyspace, table: &Table) -> Result<(), DdlError> {
     let base = base_of(table).and_then(|base| keyspace.tables.get(base));
     let is_written = base.and_then(|base| CdcOptions::of(&base.options)).is_some_and(|options| options.enabled);
-    if is_written { Err(DdlError::DropCdcLog { keyspace: keyspace.name.clone(), table: table.name.clone() }) } else { Ok(()) }
+    if is_written { Err(DdlError::Cdc(CdcError::DropLog { keyspace: keyspace.name.clone(), table: table.name.clone() })) } else { Ok(()) }
 }
 
 /// Refuses what follows rows of a log.
 pub(super) fn check_follower(table: &Table, what: &'static str) -> Result<(), DdlError> {
     if table.is_cdc_log() {
-        return Err(DdlError::OnCdcLog { what, keyspace: table.keyspace.clone(), table: table.name.clone() });
+        return Err(CdcError::OnLog { what, keyspace: table.keyspace.clone(), table: table.name.clone() }.into());
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 //! Checks come in Cassandra's order, so that a statement with several faults is told of the same one.
 
 use super::change::{Context, Outcome, SchemaEvent, SchemaEventTarget};
+use super::error::TableOptionError;
 use super::limits::{COLUMNS_MAX, SYSTEM_TABLE_IDS_FROM};
 use super::options::{Occasion, TableParameters};
 use super::property::Properties;
@@ -124,17 +125,7 @@ fn build(
         given_masks.extend(mask.map(|mask| (column_name, mask)));
         declared.insert(column_name, (data_type, column.is_static));
     }
-    let mut keys = Vec::new();
-    for column in primary_key.partition.iter().chain(&primary_key.clustering) {
-        let column = column.as_str();
-        if keys.iter().any(|(key, _)| *key == column) {
-            return Err(DdlError::KeyColumnTwice { column: column.to_owned(), table: name.to_owned() });
-        }
-        let unknown = || DdlError::UnknownKeyColumn { column: column.to_owned(), table: name.to_owned() };
-        let (data_type, is_static) = declared.remove(column).ok_or_else(unknown)?;
-        check_key_column(column, &data_type, is_static)?;
-        keys.push((column, data_type));
-    }
+    let keys = take_keys(name, primary_key, &mut declared)?;
     let orders = clustering_orders(statement, &primary_key.clustering)?;
     parameters.check()?;
     let clustering_len = primary_key.clustering.len();
@@ -183,6 +174,26 @@ fn build(
         view: None,
         options,
     })
+}
+
+/// Takes the columns of the primary key out of those that are declared, each with whether it is static.
+fn take_keys<'s>(
+    table: &str,
+    primary_key: &'s ast::PrimaryKey,
+    declared: &mut BTreeMap<&str, (DataType, bool)>,
+) -> Result<Vec<(&'s str, DataType)>, DdlError> {
+    let mut keys = Vec::new();
+    for column in primary_key.partition.iter().chain(&primary_key.clustering) {
+        let column = column.as_str();
+        if keys.iter().any(|(key, _)| *key == column) {
+            return Err(DdlError::KeyColumnTwice { column: column.to_owned(), table: table.to_owned() });
+        }
+        let unknown = || DdlError::UnknownKeyColumn { column: column.to_owned(), table: table.to_owned() };
+        let (data_type, is_static) = declared.remove(column).ok_or_else(unknown)?;
+        check_key_column(column, &data_type, is_static)?;
+        keys.push((column, data_type));
+    }
+    Ok(keys)
 }
 
 /// What a table with COMPACT STORAGE cannot have.
@@ -255,5 +266,5 @@ fn check_counters(table: &Table) -> Result<(), DdlError> {
     if table.value_columns().iter().any(|column| column.data_type != DataType::Counter) {
         return Err(DdlError::CounterMix);
     }
-    if table.options.default_time_to_live > 0 { Err(DdlError::CounterTimeToLive) } else { Ok(()) }
+    if table.options.default_time_to_live > 0 { Err(DdlError::TableOption(TableOptionError::CounterTimeToLive)) } else { Ok(()) }
 }

@@ -2,6 +2,7 @@
 
 use super::DdlError;
 use super::change::{Context, Outcome, SchemaEventTarget};
+use super::error::RoutineError;
 use super::types::TypeResolver;
 use crate::language::ast::{self, Identifier, TypeName};
 use crate::value::script::{LUA, Script};
@@ -15,7 +16,7 @@ const BODY_BYTES_MAX: usize = 64 << 10;
 
 pub(super) fn create(context: &Context<'_>, statement: &ast::CreateFunction) -> Result<Outcome, DdlError> {
     if statement.or_replace && statement.if_not_exists {
-        return Err(DdlError::ReplaceIfNotExists);
+        return Err(RoutineError::ReplaceIfNotExists.into());
     }
     check_language(&statement.language)?;
     let keyspace = place(context, &statement.name)?;
@@ -23,7 +24,7 @@ pub(super) fn create(context: &Context<'_>, statement: &ast::CreateFunction) -> 
     let types = function.argument_types();
     let name = &function.name;
     if keyspace.functions.aggregate(name, &types).is_some() {
-        return Err(DdlError::FunctionIsAggregate(name.clone()));
+        return Err(RoutineError::FunctionIsAggregate(name.clone()).into());
     }
     let former = keyspace.functions.function(name, &types);
     if let Some(former) = former {
@@ -36,10 +37,10 @@ pub(super) fn create(context: &Context<'_>, statement: &ast::CreateFunction) -> 
         }
     }
     if function.body.len() > BODY_BYTES_MAX {
-        return Err(DdlError::FunctionBody { name: name.clone(), why: format!("it has more than {BODY_BYTES_MAX} bytes") });
+        return Err(RoutineError::FunctionBody { name: name.clone(), why: format!("it has more than {BODY_BYTES_MAX} bytes") }.into());
     }
     let compiled = Script::new(&Arc::new(function.clone())).check();
-    compiled.map_err(|error| DdlError::FunctionBody { name: name.clone(), why: error.to_string() })?;
+    compiled.map_err(|error| RoutineError::FunctionBody { name: name.clone(), why: error.to_string() })?;
     let change = if former.is_some() { ChangeKind::Updated } else { ChangeKind::Created };
     let target = target(name, &types);
     let mut keyspace = Keyspace::clone(keyspace);
@@ -50,7 +51,7 @@ pub(super) fn create(context: &Context<'_>, statement: &ast::CreateFunction) -> 
 fn check_language(language: &Identifier) -> Result<(), DdlError> {
     match language.as_str().to_lowercase().as_str() {
         LUA => Ok(()),
-        other => Err(DdlError::FunctionLanguage(other.to_owned())),
+        other => Err(DdlError::Routine(RoutineError::FunctionLanguage(other.to_owned()))),
     }
 }
 
@@ -59,7 +60,7 @@ fn declared(keyspace: &Keyspace, statement: &ast::CreateFunction) -> Result<Func
     let mut names = HashSet::new();
     if statement.arguments.iter().any(|(argument, _)| !names.insert(argument.as_str())) {
         let all: Vec<&str> = statement.arguments.iter().map(|(argument, _)| argument.as_str()).collect();
-        return Err(DdlError::ArgumentTwice { name, arguments: all.join(", ") });
+        return Err(RoutineError::ArgumentTwice { name, arguments: all.join(", ") }.into());
     }
     let mut arguments = Vec::with_capacity(statement.arguments.len());
     for (argument, type_name) in &statement.arguments {
@@ -76,18 +77,18 @@ fn declared(keyspace: &Keyspace, statement: &ast::CreateFunction) -> Result<Func
 fn check_replacing(former: &Function, function: &Function, or_replace: bool) -> Result<(), DdlError> {
     let name = || function.name.clone();
     if !or_replace {
-        return Err(DdlError::FunctionExists(name()));
+        return Err(RoutineError::FunctionExists(name()).into());
     }
     if former.null_input != function.null_input {
         let directive = match function.null_input {
             NullInput::Called => "CALLED ON NULL INPUT",
             NullInput::ReturnsNull => "RETURNS NULL ON NULL INPUT",
         };
-        return Err(DdlError::FunctionNullInput { name: name(), directive });
+        return Err(RoutineError::FunctionNullInput { name: name(), directive }.into());
     }
     if former.returns.frozen() != function.returns.frozen() {
         let (new, former) = (function.returns.to_string(), former.returns.to_string());
-        return Err(DdlError::FunctionReturns { name: name(), new, former });
+        return Err(RoutineError::FunctionReturns { name: name(), new, former }.into());
     }
     Ok(())
 }
@@ -102,7 +103,7 @@ pub(super) fn drop(context: &Context<'_>, statement: &ast::DropFunction) -> Resu
         .collect();
     if !users.is_empty() {
         let name = shown(context, &statement.name, statement.arguments.as_deref())?;
-        return Err(DdlError::FunctionUsed { name, aggregates: users.join(", ") });
+        return Err(RoutineError::FunctionUsed { name, aggregates: users.join(", ") }.into());
     }
     let masked = keyspace.tables.values().filter(|table| table.view.is_none() && is_masked_by(table, function));
     let tables: Vec<&str> = masked.map(|table| table.name.as_str()).collect();
@@ -135,7 +136,7 @@ pub(super) fn dropped<'a>(context: &Context<'a>, statement: &'a ast::DropFunctio
         (Some(keyspace), None) => {
             let count = keyspace.functions.functions_named(name).count() + keyspace.functions.aggregates_named(name).count();
             if count > 1 {
-                return Err(DdlError::FunctionAmbiguous { kind: "FUNCTION", name: name.to_owned() });
+                return Err(RoutineError::FunctionAmbiguous { kind: "FUNCTION", name: name.to_owned() }.into());
             }
             keyspace.functions.functions_named(name).next()
         }
@@ -143,7 +144,7 @@ pub(super) fn dropped<'a>(context: &Context<'a>, statement: &'a ast::DropFunctio
     match (keyspace, found) {
         (Some(keyspace), Some(function)) => Ok(Some((keyspace, function))),
         _ if statement.if_exists => Ok(None),
-        _ => Err(DdlError::UnknownFunction(shown(context, &statement.name, statement.arguments.as_deref())?)),
+        _ => Err(DdlError::Routine(RoutineError::UnknownFunction(shown(context, &statement.name, statement.arguments.as_deref())?))),
     }
 }
 

@@ -4,6 +4,7 @@
 
 use super::DdlError;
 use super::change::Outcome;
+use super::error::RoleError;
 use super::role::Asker;
 use crate::language::ast::{AddIdentity, DropIdentity};
 use model::{Permission, Role};
@@ -16,10 +17,10 @@ impl Asker<'_> {
         let (identity, name) = (&*add.identity, &*add.role);
         // Cassandra looks at the asker's own role, and permissions on all roles are above it.
         self.must_have(Permission::Create, Some(self.name))?;
-        let role = self.roles().get(name).ok_or_else(|| DdlError::IdentityOfNobody(name.to_owned()))?;
+        let role = self.roles().get(name).ok_or_else(|| RoleError::IdentityOfNobody(name.to_owned()))?;
         self.may_change_identities_of(name)?;
         if identity.is_empty() || identity.len() > IDENTITY_BYTES_MAX {
-            return Err(DdlError::IdentityLength(IDENTITY_BYTES_MAX));
+            return Err(RoleError::IdentityLength(IDENTITY_BYTES_MAX).into());
         }
         match self.roles().of_identity(identity) {
             None => {
@@ -28,7 +29,7 @@ impl Asker<'_> {
                 self.with_role(name, role)
             }
             Some(_) if add.if_not_exists => Ok(Outcome::unchanged()),
-            Some(_) => Err(DdlError::IdentityExists(identity.to_owned())),
+            Some(_) => Err(DdlError::Role(RoleError::IdentityExists(identity.to_owned()))),
         }
     }
 
@@ -36,7 +37,7 @@ impl Asker<'_> {
         let identity = &*drop.identity;
         self.must_have(Permission::Drop, Some(self.name))?;
         let Some(name) = self.roles().of_identity(identity) else {
-            let error = DdlError::UnknownIdentity(identity.to_owned());
+            let error = DdlError::Role(RoleError::UnknownIdentity(identity.to_owned()));
             return if drop.if_exists { Ok(Outcome::unchanged()) } else { Err(error) };
         };
         self.may_change_identities_of(name)?;
@@ -47,7 +48,7 @@ impl Asker<'_> {
 
     fn may_change_identities_of(&self, role: &str) -> Result<(), DdlError> {
         match self.roles().is_superuser(role) && !self.is_superuser() {
-            true => Err(DdlError::OnlySuperusers("can add or drop identities of a role with superuser status")),
+            true => Err(DdlError::Role(RoleError::OnlySuperusers("can add or drop identities of a role with superuser status"))),
             false => Ok(()),
         }
     }

@@ -3,6 +3,7 @@
 //! Checks come in Cassandra's order.
 
 use super::change::{Context, Outcome, SchemaEventTarget};
+use super::error::{IndexError, ViewError};
 use super::limits::SYSTEM_TABLE_IDS_FROM;
 use super::property::Properties;
 use super::types::contains_duration;
@@ -49,41 +50,33 @@ pub(super) fn create(context: &Context<'_>, statement: &ast::CreateIndex) -> Res
     let options = properties.map("options")?.unwrap_or_default();
     properties.finish()?;
     if statement.custom && statement.using.is_none() {
-        return Err(DdlError::CustomIndexWithoutClass);
+        return Err(IndexError::CustomIndexWithoutClass.into());
     }
     if statement.using.is_none() && !options.is_empty() {
-        return Err(DdlError::IndexOptions);
+        return Err(IndexError::Options.into());
     }
     let keyspace = context.existing_keyspace(statement.table.keyspace.as_ref())?;
     let table_name = statement.table.name.as_str();
-    let table = keyspace.tables.get(table_name).ok_or_else(|| DdlError::IndexUnknownTable(table_name.to_owned()))?;
-    if table.view.is_some() {
-        return Err(DdlError::IndexOnView);
-    }
-    cdc::check_follower(table, "Secondary indexes")?;
-    if table.is_container() {
-        return Err(DdlError::Container { keyspace: table.keyspace.clone(), table: table.name.clone() });
-    }
-    if table.records.is_some() {
-        return Err(DdlError::RecordSet { keyspace: table.keyspace.clone(), table: table.name.clone() });
-    }
+    let table = keyspace.tables.get(table_name).ok_or_else(|| IndexError::UnknownTable(table_name.to_owned()))?;
+    check_table(table)?;
     if let Some(name) = &statement.name {
         name::check_index_name(name.as_str())?;
         if has_index(keyspace, name.as_str()) {
-            let exists = DdlError::IndexExists(name.as_str().to_owned());
+            let exists = DdlError::Index(IndexError::Exists(name.as_str().to_owned()));
             return if statement.if_not_exists { Ok(Outcome::unchanged()) } else { Err(exists) };
         }
     }
-    let named = |name: &str| IndexClass::declared(name, statement.custom).ok_or_else(|| DdlError::IndexClass(name.to_owned()));
+    let named =
+        |name: &str| IndexClass::declared(name, statement.custom).ok_or_else(|| DdlError::Index(IndexError::Class(name.to_owned())));
     let class = statement.using.as_deref().map_or(Ok(IndexClass::Legacy), named)?;
     if table.is_counter() {
-        return Err(DdlError::IndexOnCounters);
+        return Err(IndexError::OnCounters.into());
     }
     let target = match statement.targets.as_slice() {
-        [] if statement.using.is_none() => return Err(DdlError::IndexWithoutColumn),
+        [] if statement.using.is_none() => return Err(IndexError::WithoutColumn.into()),
         [] => return Err(DdlError::Unsupported("an index without a column")),
         [target] => target,
-        _ => return Err(DdlError::IndexOnManyColumns),
+        _ => return Err(IndexError::OnManyColumns.into()),
     };
     let (column, part) = indexed(table, target)?;
     let same = |index: &&Arc<Index>| index.column == column.id && index.part == part && IndexClass::of(index) == class;
@@ -93,20 +86,19 @@ pub(super) fn create(context: &Context<'_>, statement: &ast::CreateIndex) -> Res
         }
         let is_identical = existing.class.as_deref() == statement.using.as_deref() && existing.options == options;
         if class == IndexClass::StorageAttached && !is_identical {
-            return Err(DdlError::StorageAttachedTwice(column.name.clone()));
+            return Err(IndexError::StorageAttachedTwice(column.name.clone()).into());
         }
-        let name = statement.name.as_ref().map_or_else(|| free_name(keyspace, table, column), |name| name.as_str().to_owned());
-        return Err(DdlError::IndexTwice { name, existing: existing.name.clone() });
+        return Err(IndexError::Twice { name: chosen_name(keyspace, table, column, statement), existing: existing.name.clone() }.into());
     }
     match class {
-        IndexClass::Legacy if statement.using.is_some() && !options.is_empty() => return Err(DdlError::IndexOptions),
+        IndexClass::Legacy if statement.using.is_some() && !options.is_empty() => return Err(IndexError::Options.into()),
         IndexClass::Legacy => {}
         IndexClass::StorageAttached => check_storage_attached(column, part, &options)?,
         IndexClass::Sasi => check_sasi(column, &options)?,
     }
     let id = context.schema.next_table;
     let next_table = id.0.checked_add(1).filter(|next| *next < SYSTEM_TABLE_IDS_FROM).ok_or(DdlError::TooManyTables(id.0))?;
-    let name = statement.name.as_ref().map_or_else(|| free_name(keyspace, table, column), |name| name.as_str().to_owned());
+    let name = chosen_name(keyspace, table, column, statement);
     let is_of_vectors = class == IndexClass::StorageAttached && matches!(column.data_type, DataType::Vector(..));
     let class = statement.using.as_deref().map(str::to_owned);
     let index = Index { id, name: name.clone(), column: column.id, part, class, options };
@@ -117,6 +109,26 @@ pub(super) fn create(context: &Context<'_>, statement: &ast::CreateIndex) -> Res
         outcome.warnings.push(VECTOR_WARNING.to_owned());
     }
     Ok(outcome)
+}
+
+/// Whether clients of CQL may index a table.
+fn check_table(table: &Table) -> Result<(), DdlError> {
+    if table.view.is_some() {
+        return Err(ViewError::Index.into());
+    }
+    cdc::check_follower(table, "Secondary indexes")?;
+    if table.is_container() {
+        return Err(DdlError::Container { keyspace: table.keyspace.clone(), table: table.name.clone() });
+    }
+    if table.records.is_some() {
+        return Err(DdlError::RecordSet { keyspace: table.keyspace.clone(), table: table.name.clone() });
+    }
+    Ok(())
+}
+
+/// The name that the statement gives, or one that is free.
+fn chosen_name(keyspace: &Keyspace, table: &Table, column: &Column, statement: &ast::CreateIndex) -> String {
+    statement.name.as_ref().map_or_else(|| free_name(keyspace, table, column), |name| name.as_str().to_owned())
 }
 
 pub(super) fn drop_index(context: &Context<'_>, statement: &ast::DropIndex) -> Result<Outcome, DdlError> {
@@ -165,25 +177,30 @@ fn check_storage_attached(column: &Column, part: IndexPart, options: &BTreeMap<S
         match option.as_str() {
             known if ANALYSIS_OPTIONS.contains(&known) => {
                 if !is_text {
-                    return Err(DdlError::IndexAnalysis(data_type.clone()));
+                    return Err(IndexError::Analysis(data_type.clone()).into());
                 }
                 if !value.eq_ignore_ascii_case("true") && !value.eq_ignore_ascii_case("false") {
-                    return Err(DdlError::IndexFlag { option: option.clone(), value: value.clone() });
+                    return Err(IndexError::Flag { option: option.clone(), value: value.clone() }.into());
                 }
             }
-            Similarity::OPTION if !matches!(data_type, DataType::Vector(..)) => return Err(DdlError::IndexVectorOption(data_type.clone())),
-            Similarity::OPTION => drop(Similarity::named(value).ok_or_else(|| DdlError::Similarity(value.to_ascii_uppercase()))?),
-            "maximum_node_connections" => return Err(DdlError::IndexGraphOption("Maximum node connections")),
-            "construction_beam_width" => return Err(DdlError::IndexGraphOption("Construction beam width")),
+            Similarity::OPTION if !matches!(data_type, DataType::Vector(..)) => {
+                return Err(IndexError::VectorOption(data_type.clone()).into());
+            }
+            Similarity::OPTION if Similarity::named(value).is_none() => {
+                return Err(IndexError::Similarity(value.to_ascii_uppercase()).into());
+            }
+            Similarity::OPTION => {}
+            "maximum_node_connections" => return Err(IndexError::GraphOption("Maximum node connections").into()),
+            "construction_beam_width" => return Err(IndexError::GraphOption("Construction beam width").into()),
             // What a graph of neighbours would be made for; searches are exact.
             "optimize_for" => {}
-            _ => return Err(DdlError::IndexOption(option.clone())),
+            _ => return Err(IndexError::UnknownOption(option.clone()).into()),
         }
     }
     let is_cosine = options.get(Similarity::OPTION).is_none_or(|name| Similarity::named(name) == Some(Similarity::Cosine));
     match &column.data_type {
-        DataType::Vector(element, _) if **element != DataType::Float => Err(DdlError::IndexOnVectorOf),
-        DataType::Vector(_, 1) if is_cosine => Err(DdlError::IndexOnOneDimension),
+        DataType::Vector(element, _) if **element != DataType::Float => Err(DdlError::Index(IndexError::OnVectorOf)),
+        DataType::Vector(_, 1) if is_cosine => Err(DdlError::Index(IndexError::OnOneDimension)),
         _ => Ok(()),
     }
 }
@@ -191,15 +208,17 @@ fn check_storage_attached(column: &Column, part: IndexPart, options: &BTreeMap<S
 /// What a SASI index cannot be on, and its options.
 fn check_sasi(column: &Column, options: &BTreeMap<String, String>) -> Result<(), DdlError> {
     if column.data_type.is_collection() {
-        return Err(DdlError::SasiOnCollection);
+        return Err(IndexError::SasiOnCollection.into());
     }
     for (option, value) in options {
         match option.as_str() {
-            "mode" if !SASI_MODES.iter().any(|mode| mode.eq_ignore_ascii_case(value)) => return Err(DdlError::SasiMode(value.clone())),
+            "mode" if !SASI_MODES.iter().any(|mode| mode.eq_ignore_ascii_case(value)) => {
+                return Err(IndexError::SasiMode(value.clone()).into());
+            }
             "analyzer_class" if value != SASI_ANALYZER => return Err(DdlError::Unsupported("A SASI index that takes texts apart")),
             "normalize_uppercase" if value.eq_ignore_ascii_case("true") => return Err(DdlError::Unsupported("normalize_uppercase")),
             known if SASI_OPTIONS.contains(&known) => {}
-            _ => return Err(DdlError::SasiOption(option.clone())),
+            _ => return Err(IndexError::SasiOption(option.clone()).into()),
         }
     }
     Ok(())
@@ -228,7 +247,7 @@ fn indexed<'t>(table: &'t Table, target: &ast::IndexTarget) -> Result<(&'t Colum
             DataType::Udt(..) => "UDTs containing durations",
             _ => "collections containing durations",
         };
-        return Err(DdlError::IndexOnDuration(what));
+        return Err(IndexError::OnDuration(what).into());
     }
     if table.compact && column.kind != ColumnKind::Regular {
         return Err(DdlError::IndexOnCompactKey);
@@ -237,23 +256,23 @@ fn indexed<'t>(table: &'t Table, target: &ast::IndexTarget) -> Result<(&'t Colum
         return Err(DdlError::IndexOnCompactValue);
     }
     if column.kind == ColumnKind::PartitionKey && table.partition_key_len == 1 {
-        return Err(DdlError::IndexOnPartitionKey(column.name.clone()));
+        return Err(IndexError::OnPartitionKey(column.name.clone()).into());
     }
     let is_frozen = matches!(ty, DataType::List(_, Frozen::Yes) | DataType::Set(_, Frozen::Yes) | DataType::Map(_, _, Frozen::Yes));
     if is_frozen && !matches!(target, T::Full(_)) {
-        return Err(DdlError::IndexOnFrozen { kind, column: column.name.clone() });
+        return Err(IndexError::OnFrozen { kind, column: column.name.clone() }.into());
     }
     if !is_frozen && matches!(target, T::Full(_)) {
-        return Err(DdlError::FullIndex);
+        return Err(IndexError::FullIndex.into());
     }
     if !ty.is_collection() && !is_simple {
-        return Err(DdlError::IndexOnSimple { kind, column: column.name.clone() });
+        return Err(IndexError::OnSimple { kind, column: column.name.clone() }.into());
     }
     if !matches!(ty, DataType::Map(..)) && matches!(target, T::Keys(_) | T::Entries(_)) {
-        return Err(DdlError::IndexOnNoMap { kind, column: column.name.clone() });
+        return Err(IndexError::OnNoMap { kind, column: column.name.clone() }.into());
     }
     if matches!(ty, DataType::Udt(..)) && ty.is_multi_cell() {
-        return Err(DdlError::IndexOnUserType(column.name.clone()));
+        return Err(IndexError::OnUserType(column.name.clone()).into());
     }
     let part = match target {
         T::Keys(_) => IndexPart::Keys,

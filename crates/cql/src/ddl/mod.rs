@@ -36,7 +36,10 @@ mod view;
 
 pub use change::{Change, Environment, Outcome, SchemaEvent, SchemaEventTarget, content_version};
 pub use compaction_value::CompactionValueError;
-pub use error::{DdlError, DdlErrorKind, PASSWORD_BYTES_MAX};
+pub use error::{
+    CdcError, DdlError, DdlErrorKind, IndexError, PASSWORD_BYTES_MAX, ReplicationError, RoleError, RoutineError, TableOptionError,
+    TypeError, ViewError,
+};
 pub use limits::SYSTEM_TABLE_IDS_FROM;
 pub use options::{TableParameters, page_compression};
 pub use permission::{forget_absent, own};

@@ -1,6 +1,7 @@
 //! What names of keyspaces and tables may be.
 
 use super::DdlError;
+use super::error::IndexError;
 
 /// How long the name of a keyspace may be.
 const KEYSPACE_NAME_CHARACTERS_MAX: usize = 48;
@@ -23,7 +24,7 @@ pub(super) fn check_keyspace_name(name: &str) -> Result<(), DdlError> {
 }
 
 pub(super) fn check_index_name(name: &str) -> Result<(), DdlError> {
-    if is_plain(name) && name.len() <= TABLE_NAME_CHARACTERS_MAX { Ok(()) } else { Err(DdlError::IndexName(name.to_owned())) }
+    if is_plain(name) && name.len() <= TABLE_NAME_CHARACTERS_MAX { Ok(()) } else { Err(DdlError::Index(IndexError::Name(name.to_owned()))) }
 }
 
 pub(super) fn check_table_name(keyspace: &str, table: &str) -> Result<(), DdlError> {

@@ -1,9 +1,9 @@
 //! GRANT and REVOKE of permissions, what statements about the schema need, and what becomes of permissions when things are made and dropped.
 
-use super::DdlError;
 use super::change::{Change, Context, Outcome, SchemaEvent, SchemaEventTarget, content_version};
-use super::function_permission;
+use super::error::RoleError;
 use super::role::Asker;
+use super::{DdlError, function_permission};
 use crate::language::ast::{
     self, GrantPermissions, Identifier, PermissionSet, QualifiedName, Resource as ResourceName, RevokePermissions, Statement,
 };
@@ -34,8 +34,12 @@ impl Asker<'_> {
     fn needs(&self, statement: &Statement) -> Result<Option<(Permission, Resource)>, DdlError> {
         use Permission::{Alter, Create, Drop};
         let keyspace = |name: &Identifier| Resource::Keyspace(name.as_str().to_owned());
-        let tables = |name: &QualifiedName| Ok(Resource::AllTablesIn(self.context.keyspace_name(name.keyspace.as_ref())?.to_owned()));
-        let table = |name: &QualifiedName| Ok(Resource::table(self.context.keyspace_name(name.keyspace.as_ref())?, name.name.as_str()));
+        let tables = |name: &QualifiedName| -> Result<Resource, DdlError> {
+            Ok(Resource::AllTablesIn(self.context.keyspace_name(name.keyspace.as_ref())?.to_owned()))
+        };
+        let table = |name: &QualifiedName| -> Result<Resource, DdlError> {
+            Ok(Resource::table(self.context.keyspace_name(name.keyspace.as_ref())?, name.name.as_str()))
+        };
         Ok(Some(match statement {
             Statement::CreateKeyspace(_) => (Create, Resource::AllKeyspaces),
             Statement::AlterKeyspace(alter) => (Alter, keyspace(&alter.name)),
@@ -95,10 +99,10 @@ impl Asker<'_> {
     fn allowed(&self, role: &Identifier, resource: &ResourceName, set: &PermissionSet) -> Result<(Role, Resource, Permissions), DdlError> {
         let resolved = resolve(resource, self.context.keyspace, self.context.schema);
         let permissions = resolved.as_ref().ok().map(|resource| applicable(set, resource)).transpose()?;
-        let role = self.roles().get(role.as_str()).ok_or_else(|| DdlError::UnknownAlteredRole(role.as_str().to_owned()))?;
+        let role = self.roles().get(role.as_str()).ok_or_else(|| RoleError::UnknownAlteredRole(role.as_str().to_owned()))?;
         let (resource, permissions) = (resolved?, permissions.unwrap_or_default());
         if !exists(self.context.schema, &resource) {
-            return Err(DdlError::UnknownResource(resource.to_string()));
+            return Err(RoleError::UnknownResource(resource.to_string()).into());
         }
         let rights = self.rights();
         rights.check(Permission::Authorize, &resource)?;

@@ -2,6 +2,7 @@
 
 use super::DdlError;
 use super::change::Environment;
+use super::error::ReplicationError;
 use model::Replication;
 use std::collections::BTreeMap;
 
@@ -24,25 +25,25 @@ pub(super) fn replication(
     former: Option<&Replication>,
     environment: &Environment<'_>,
 ) -> Result<Replication, DdlError> {
-    let class = declared.remove(CLASS).ok_or(DdlError::NoReplicationClass)?;
+    let class = declared.remove(CLASS).ok_or(ReplicationError::NoReplicationClass)?;
     let class = if class.contains('.') { class } else { format!("{PACKAGE}{class}") };
     let empty = BTreeMap::new();
     let former = former.map_or(&empty, |former| &former.parameters);
     let (strategy, parameters) = match class.as_str() {
         SIMPLE_STRATEGY => ("SimpleStrategy", simple(declared, former)),
         NETWORK_TOPOLOGY_STRATEGY => ("NetworkTopologyStrategy", network(declared, former, environment.data_center)),
-        LOCAL_STRATEGY => return Err(DdlError::LocalStrategy),
-        _ => return Err(DdlError::UnknownReplicationClass(class)),
+        LOCAL_STRATEGY => return Err(ReplicationError::LocalStrategy.into()),
+        _ => return Err(ReplicationError::UnknownReplicationClass(class).into()),
     };
     let known = if class == SIMPLE_STRATEGY { REPLICATION_FACTOR } else { environment.data_center };
     if let Some(option) = parameters.keys().find(|option| *option != known) {
-        return Err(DdlError::UnknownReplicationOption { option: option.clone(), strategy, keyspace: keyspace.to_owned() });
+        return Err(ReplicationError::UnknownReplicationOption { option: option.clone(), strategy, keyspace: keyspace.to_owned() }.into());
     }
     let parameters: BTreeMap<_, _> =
-        parameters.into_iter().map(|(name, value)| Ok((name, factor(&value)?.to_string()))).collect::<Result<_, _>>()?;
+        parameters.into_iter().map(|(name, value)| Ok((name, factor(&value)?.to_string()))).collect::<Result<_, DdlError>>()?;
     match parameters.get(known).map(String::as_str) {
-        None => Err(DdlError::NoDataCenter),
-        Some("0") if class == SIMPLE_STRATEGY => Err(DdlError::ZeroReplicationFactor),
+        None => Err(DdlError::Replication(ReplicationError::NoDataCenter)),
+        Some("0") if class == SIMPLE_STRATEGY => Err(DdlError::Replication(ReplicationError::ZeroReplicationFactor)),
         Some(_) => Ok(Replication { class, parameters }),
     }
 }
@@ -75,12 +76,12 @@ fn network(mut declared: BTreeMap<String, String>, former: &BTreeMap<String, Str
 
 fn factor(text: &str) -> Result<i32, DdlError> {
     if text.contains('/') {
-        return Err(DdlError::TransientReplication);
+        return Err(ReplicationError::TransientReplication.into());
     }
     match text.parse::<i32>() {
-        Ok(factor) if factor < 0 => Err(DdlError::NegativeReplicationFactor(factor)),
+        Ok(factor) if factor < 0 => Err(DdlError::Replication(ReplicationError::NegativeReplicationFactor(factor))),
         Ok(factor) => Ok(factor),
-        Err(_) => Err(DdlError::ReplicationFactor(text.to_owned())),
+        Err(_) => Err(DdlError::Replication(ReplicationError::ReplicationFactor(text.to_owned()))),
     }
 }
 

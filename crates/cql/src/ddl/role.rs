@@ -2,6 +2,7 @@
 
 use super::DdlError;
 use super::change::{Context, Outcome};
+use super::error::RoleError;
 use crate::language::ast::{
     AccessScope, AlterRole, CreateRole, DropRole, GrantRole, Literal, PasswordHashes, RevokeRole, RoleOption, Statement,
 };
@@ -51,16 +52,16 @@ impl Asker<'_> {
         let resource = role.map_or(Resource::AllRoles, |role| Resource::Role(role.to_owned()));
         match self.context.checks_permissions() {
             true if self.rights().allow(permission, &resource) => Ok(()),
-            true => Err(DdlError::Insufficient(self.name.to_owned())),
+            true => Err(DdlError::Role(RoleError::Insufficient(self.name.to_owned()))),
             false => {
                 let (role, permission, resource) = (self.name.to_owned(), permission.name(), resource.to_string());
-                Err(DdlError::NotPermitted { role, permission, resource })
+                Err(DdlError::Role(RoleError::NotPermitted { role, permission, resource }))
             }
         }
     }
 
     fn must_exist(&self, role: &str) -> Result<(), DdlError> {
-        self.roles().get(role).map(|_| ()).ok_or_else(|| DdlError::UnknownRole(role.to_owned()))
+        self.roles().get(role).map(|_| ()).ok_or_else(|| DdlError::Role(RoleError::UnknownRole(role.to_owned())))
     }
 
     /// The schema with these roles, unless nobody could manage them any more.
@@ -68,7 +69,7 @@ impl Asker<'_> {
         let after = Roles(&roles);
         let is_manageable = |name: &String| after.is_superuser(name) && after.with_login(name).is_some_and(|role| role.has_password());
         if !roles.keys().any(is_manageable) {
-            return Err(DdlError::LastSuperuser);
+            return Err(RoleError::LastSuperuser.into());
         }
         let mut schema = self.context.schema.clone();
         schema.roles = roles;
@@ -89,17 +90,17 @@ impl Asker<'_> {
         let name = create.name.as_str();
         self.must_have(Permission::Create, None)?;
         if create.options.contains(&RoleOption::Superuser(true)) && !self.is_superuser() {
-            return Err(DdlError::OnlySuperusers("can create a role with superuser status"));
+            return Err(RoleError::OnlySuperusers("can create a role with superuser status").into());
         }
         if name.is_empty() || name.contains('\0') {
-            return Err(DdlError::RoleName);
+            return Err(RoleError::RoleName.into());
         }
         let mut role = Role::default();
         self.set_options(&mut role, &create.options)?;
         match self.roles().get(name) {
             None => self.with_role(name, role),
             Some(_) if create.if_not_exists => Ok(Outcome::unchanged()),
-            Some(_) => Err(DdlError::RoleExists(name.to_owned())),
+            Some(_) => Err(DdlError::Role(RoleError::RoleExists(name.to_owned()))),
         }
     }
 
@@ -108,29 +109,29 @@ impl Asker<'_> {
         let is_superuser = self.is_superuser();
         if alter.options.iter().any(|option| matches!(option, RoleOption::Superuser(_))) {
             if self.roles().granted(self.name, true).contains(name) {
-                return Err(DdlError::OwnSuperuser);
+                return Err(RoleError::OwnSuperuser.into());
             }
             if !is_superuser {
-                return Err(DdlError::OnlySuperusers("are allowed to alter superuser status"));
+                return Err(RoleError::OnlySuperusers("are allowed to alter superuser status").into());
             }
         }
         if !is_superuser && alter.options.iter().any(|option| matches!(option, RoleOption::Datacenters(_))) {
-            return Err(DdlError::OnlySuperusers("are allowed to alter access to datacenters."));
+            return Err(RoleError::OnlySuperusers("are allowed to alter access to datacenters.").into());
         }
         if !is_superuser && alter.options.iter().any(|option| matches!(option, RoleOption::Cidrs(_))) {
-            return Err(DdlError::OnlySuperusers("are allowed to alter access from CIDR groups."));
+            return Err(RoleError::OnlySuperusers("are allowed to alter access from CIDR groups.").into());
         }
         if name != self.name {
             self.must_have(Permission::Alter, Some(name))?;
         } else if !is_superuser && alter.options.iter().any(|option| matches!(option, RoleOption::Login(_))) {
-            return Err(DdlError::OwnOption("LOGIN"));
+            return Err(RoleError::OwnOption("LOGIN").into());
         } else if !is_superuser && alter.options.iter().any(|option| matches!(option, RoleOption::Options(_))) {
-            return Err(DdlError::OwnOption("OPTIONS"));
+            return Err(RoleError::OwnOption("OPTIONS").into());
         }
         let mut role = match self.roles().get(name) {
             Some(role) => Role::clone(role),
             None if alter.if_exists => return Ok(Outcome::unchanged()),
-            None => return Err(DdlError::UnknownAlteredRole(name.to_owned())),
+            None => return Err(RoleError::UnknownAlteredRole(name.to_owned()).into()),
         };
         self.set_options(&mut role, &alter.options)?;
         self.with_role(name, role)
@@ -140,10 +141,10 @@ impl Asker<'_> {
         let name = drop.name.as_str();
         self.must_have(Permission::Drop, Some(name))?;
         if name == self.name {
-            return Err(DdlError::OwnRole);
+            return Err(RoleError::OwnRole.into());
         }
         if self.roles().is_superuser(name) && !self.is_superuser() {
-            return Err(DdlError::OnlySuperusers("can drop a role with superuser status"));
+            return Err(RoleError::OnlySuperusers("can drop a role with superuser status").into());
         }
         if drop.if_exists && self.roles().get(name).is_none() {
             return Ok(Outcome::unchanged());
@@ -164,7 +165,7 @@ impl Asker<'_> {
         self.must_exist(grantee)?;
         for (member, group) in [(grantee, role), (role, grantee)] {
             if self.roles().granted(member, true).contains(group) {
-                return Err(DdlError::IsMember { member: member.to_owned(), group: group.to_owned() });
+                return Err(RoleError::IsMember { member: member.to_owned(), group: group.to_owned() }.into());
             }
         }
         self.with_member_of(grantee, |member_of| member_of.insert(role.to_owned()))
@@ -176,7 +177,7 @@ impl Asker<'_> {
         self.must_exist(role)?;
         self.must_exist(revokee)?;
         if !self.roles().granted(revokee, false).contains(role) || role == revokee {
-            return Err(DdlError::IsNotMember { member: revokee.to_owned(), group: role.to_owned() });
+            return Err(RoleError::IsNotMember { member: revokee.to_owned(), group: role.to_owned() }.into());
         }
         self.with_member_of(revokee, |member_of| member_of.remove(role))
     }
@@ -199,7 +200,7 @@ impl Asker<'_> {
                     [role.password_hash, role.aerospike_hash, role.griddb_hash] =
                         [password, aerospike, griddb].map(|hash| hash.map(String::from));
                 }
-                RoleOption::HashedPassword(_) => return Err(DdlError::HashedPassword),
+                RoleOption::HashedPassword(_) => return Err(RoleError::HashedPassword.into()),
                 // `roles::set_hash` has replaced it.
                 RoleOption::Password(_) => return Err(DdlError::Unsupported("a password that has not been hashed")),
                 RoleOption::GeneratedPassword => return Err(DdlError::Unsupported("GENERATED PASSWORD")),
@@ -220,14 +221,15 @@ impl Asker<'_> {
         let unknown: Vec<&str> = scope.names().filter(|name| *name != own).collect();
         match unknown.is_empty() {
             true => Ok(()),
-            false => Err(DdlError::UnknownDatacenters(unknown.join(", "))),
+            false => Err(DdlError::Role(RoleError::UnknownDatacenters(unknown.join(", ")))),
         }
     }
 }
 
 /// The networks that `ACCESS FROM` gives; none for all.
 fn whitelist_of(scope: &AccessScope) -> Result<BTreeSet<String>, DdlError> {
-    let network = |name: &str| if is_network(name) { Ok(name.to_owned()) } else { Err(DdlError::NoNetwork(name.to_owned())) };
+    let network =
+        |name: &str| if is_network(name) { Ok(name.to_owned()) } else { Err(DdlError::Role(RoleError::NoNetwork(name.to_owned()))) };
     scope.names().map(network).collect()
 }
 
@@ -238,11 +240,11 @@ fn limits_of(options: &[(Literal, Literal)]) -> Result<RoleLimits, DdlError> {
         let (name, value) = (name.raw_text(), value.raw_text());
         let Some(limit) = Limit::from_name(&name) else {
             let known = nearest(&name, Limit::ALL.iter().map(|limit| limit.name())).map(str::to_owned);
-            return Err(DdlError::UnknownRoleOption { name: name.into_owned(), suggestion: known });
+            return Err(RoleError::UnknownRoleOption { name: name.into_owned(), suggestion: known }.into());
         };
         match value.parse() {
             Ok(value) if value <= ROLE_LIMIT_MAX => limits.set(limit, value),
-            _ => return Err(DdlError::RoleLimit { limit: limit.name(), value: value.into_owned() }),
+            _ => return Err(RoleError::RoleLimit { limit: limit.name(), value: value.into_owned() }.into()),
         }
     }
     Ok(limits)

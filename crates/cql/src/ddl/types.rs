@@ -1,6 +1,7 @@
 //! Types as written to types as they are: user types are looked up, what is nested is frozen, and what cannot be nested is refused.
 
 use super::DdlError;
+use super::error::TypeError;
 use crate::language::ast::{NativeType, TypeName};
 use crate::wire::parse_marshal_class;
 use model::{DataType, Frozen, Schema, UserType};
@@ -39,7 +40,7 @@ impl TypeResolver<'_> {
         let data_type = self.resolve(type_name)?;
         match &data_type {
             DataType::Udt(user, Frozen::No) if user.fields.iter().any(|(_, field)| field.is_multi_cell()) => {
-                Err(DdlError::NestedCollection)
+                Err(DdlError::Type(TypeError::NestedCollection))
             }
             _ => Ok(data_type),
         }
@@ -61,32 +62,33 @@ impl TypeResolver<'_> {
             TypeName::List(element) => Ok(DataType::List(self.element(element, frozen, whole)?, frozen)),
             TypeName::Set(element) => {
                 if is_native(element, NativeType::Duration) {
-                    return Err(DdlError::DurationInSet(whole.clone()));
+                    return Err(TypeError::DurationInSet(whole.clone()).into());
                 }
                 Ok(DataType::Set(self.element(element, frozen, whole)?, frozen))
             }
             TypeName::Map(key, value) => {
                 if is_native(key, NativeType::Duration) {
-                    return Err(DdlError::DurationAsKey(whole.clone()));
+                    return Err(TypeError::DurationAsKey(whole.clone()).into());
                 }
                 Ok(DataType::Map(self.element(key, frozen, whole)?, self.element(value, frozen, whole)?, frozen))
             }
             TypeName::Tuple(fields) => {
-                let fields = fields.iter().map(|field| self.field(field, DdlError::CounterInTuple)).collect::<Result<_, _>>()?;
+                let fields =
+                    fields.iter().map(|field| self.field(field, DdlError::Type(TypeError::CounterInTuple))).collect::<Result<_, _>>()?;
                 Ok(DataType::Tuple(fields))
             }
             TypeName::Vector { element, dimension } => {
-                let element = self.field(element, DdlError::CounterInVector)?;
+                let element = self.field(element, DdlError::Type(TypeError::CounterInVector))?;
                 match u16::try_from(*dimension) {
-                    _ if *dimension <= 0 => Err(DdlError::VectorWithoutDimension(*dimension)),
+                    _ if *dimension <= 0 => Err(DdlError::Type(TypeError::VectorWithoutDimension(*dimension))),
                     Ok(dimension) => Ok(DataType::Vector(Arc::new(element), dimension)),
-                    Err(_) => Err(DdlError::VectorTooLong { dimension: *dimension, maximum: u16::MAX }),
+                    Err(_) => Err(DdlError::Type(TypeError::VectorTooLong { dimension: *dimension, maximum: u16::MAX })),
                 }
             }
             TypeName::User(name) => {
                 let keyspace = self.keyspace.or(name.keyspace.as_deref()).ok_or(DdlError::NoKeyspace)?;
                 if let Some(other) = name.keyspace.as_deref().filter(|other| *other != keyspace) {
-                    return Err(DdlError::ForeignType { keyspace: keyspace.to_owned(), other: other.to_owned() });
+                    return Err(TypeError::ForeignType { keyspace: keyspace.to_owned(), other: other.to_owned() }.into());
                 }
                 let unknown = || DdlError::UnknownType { keyspace: keyspace.to_owned(), name: name.name.as_str().to_owned() };
                 let user = self.types.and_then(|types| types.get(name.name.as_str())).ok_or_else(unknown)?;
@@ -99,12 +101,14 @@ impl TypeResolver<'_> {
     /// A part of a collection: what could be multi-cell must say that it is not, unless the collection does.
     fn element(self, element: &TypeName, frozen: Frozen, whole: &TypeName) -> Result<Arc<DataType>, DdlError> {
         if is_native(element, NativeType::Counter) {
-            return Err(DdlError::CounterInCollection(whole.clone()));
+            return Err(TypeError::CounterInCollection(whole.clone()).into());
         }
         if frozen == Frozen::No {
             match element {
-                TypeName::List(_) | TypeName::Set(_) | TypeName::Map(..) => return Err(DdlError::CollectionInCollection(whole.clone())),
-                TypeName::User(_) => return Err(DdlError::UserTypeInCollection(whole.clone())),
+                TypeName::List(_) | TypeName::Set(_) | TypeName::Map(..) => {
+                    return Err(TypeError::CollectionInCollection(whole.clone()).into());
+                }
+                TypeName::User(_) => return Err(TypeError::UserTypeInCollection(whole.clone()).into()),
                 _ => {}
             }
         }

@@ -2,6 +2,7 @@
 
 use super::DdlError;
 use super::change::{Context, Outcome};
+use super::error::RoleError;
 use crate::language::ast::{AlterRole, Identifier, RoleOption, Statement};
 
 /// Cassandra's, without permissions.
@@ -10,7 +11,7 @@ const AUTHORIZER: &str = "AllowAllAuthorizer";
 /// The answer to a schema statement that is none of keyspaces, tables, user types and functions.
 pub(super) fn answer(context: &Context<'_>, statement: &Statement) -> Result<Outcome, DdlError> {
     use Statement as S;
-    let keyspace = |given: &Option<Identifier>| {
+    let keyspace = |given: &Option<Identifier>| -> Result<String, DdlError> {
         let name = given.as_ref().map(Identifier::as_str).or(context.keyspace).ok_or(DdlError::NoKeyspace)?;
         Ok(name.to_owned())
     };
@@ -27,10 +28,10 @@ pub(super) fn answer(context: &Context<'_>, statement: &Statement) -> Result<Out
             let error = DdlError::UnknownTrigger { keyspace, table: text(&drop.table.name), name: text(&drop.name) };
             absent(drop.if_exists, error)
         }
-        S::GrantPermissions(_) if is_known => Err(DdlError::NoAuthorizer("GRANT operation", AUTHORIZER)),
-        S::RevokePermissions(_) if is_known => Err(DdlError::NoAuthorizer("REVOKE operation", AUTHORIZER)),
-        S::ListPermissions(_) if is_known => Err(DdlError::NoAuthorizer("LIST PERMISSIONS operation", AUTHORIZER)),
-        S::AlterRole(alter) if sets_password(alter) => Err(DdlError::RoleOption("PASSWORD")),
+        S::GrantPermissions(_) if is_known => Err(DdlError::Role(RoleError::NoAuthorizer("GRANT operation", AUTHORIZER))),
+        S::RevokePermissions(_) if is_known => Err(DdlError::Role(RoleError::NoAuthorizer("REVOKE operation", AUTHORIZER))),
+        S::ListPermissions(_) if is_known => Err(DdlError::Role(RoleError::NoAuthorizer("LIST PERMISSIONS operation", AUTHORIZER))),
+        S::AlterRole(alter) if sets_password(alter) => Err(DdlError::Role(RoleError::RoleOption("PASSWORD"))),
         S::CreateRole(_)
         | S::AlterRole(_)
         | S::DropRole(_)

@@ -2,6 +2,7 @@
 
 use super::DdlError;
 use super::change::{Context, Outcome, SchemaEventTarget};
+use super::error::TypeError;
 use super::types::{TypeResolver, names_any, qualified_text, refers_to, with_user_types};
 use crate::language::ast::{self, AlterTypeOperation, Identifier, NativeType, TypeName};
 use crate::wire::ChangeKind;
@@ -13,7 +14,7 @@ pub(super) fn create(context: &Context<'_>, statement: &ast::CreateType) -> Resu
     let name = statement.name.name.as_str();
     let mut names = HashSet::new();
     if let Some((twice, _)) = statement.fields.iter().find(|(field, _)| !names.insert(field.as_str())) {
-        return Err(DdlError::FieldTwice { field: twice.as_str().to_owned(), name: name.to_owned() });
+        return Err(TypeError::FieldTwice { field: twice.as_str().to_owned(), name: name.to_owned() }.into());
     }
     let keyspace = context.existing_keyspace(statement.name.keyspace.as_ref())?;
     if keyspace.types.contains_key(name) {
@@ -23,7 +24,7 @@ pub(super) fn create(context: &Context<'_>, statement: &ast::CreateType) -> Resu
         .fields
         .iter()
         .map(|(field, type_name)| Ok((field.as_str().to_owned(), field_type(keyspace, type_name)?)))
-        .collect::<Result<_, _>>()?;
+        .collect::<Result<_, DdlError>>()?;
     let user = Arc::new(UserType { keyspace: keyspace.name.clone(), name: name.to_owned(), fields });
     check_size(&user)?;
     let mut keyspace = Keyspace::clone(keyspace);
@@ -42,7 +43,7 @@ pub(super) fn alter(context: &Context<'_>, statement: &ast::AlterType) -> Result
     let user = match &statement.operation {
         AlterTypeOperation::Add { if_not_exists, field, type_name } => add(keyspace, former, field, type_name, *if_not_exists)?,
         AlterTypeOperation::Rename { if_exists, fields } => rename(former, fields, *if_exists)?,
-        AlterTypeOperation::AlterType { .. } => return Err(DdlError::AlterFieldType),
+        AlterTypeOperation::AlterType { .. } => return Err(TypeError::AlterFieldType.into()),
     };
     if user == **former {
         return Ok(Outcome::unchanged());
@@ -64,17 +65,17 @@ pub(super) fn drop(context: &Context<'_>, statement: &ast::DropType) -> Result<O
         functions.map(|function| function.name.as_str()).chain(aggregates.map(|aggregate| aggregate.name.as_str())).collect();
     if !users.is_empty() {
         let users = users.iter().map(|user| format!("{}.{user}", keyspace.name)).collect::<Vec<_>>().join(", ");
-        return Err(DdlError::TypeUsedByFunctions { keyspace: keyspace.name.clone(), name: name.to_owned(), users });
+        return Err(TypeError::TypeUsedByFunctions { keyspace: keyspace.name.clone(), name: name.to_owned(), users }.into());
     }
     let types = keyspace.types.values().filter(|user| user.fields.iter().any(|(_, field)| refers_to(field, name)));
     let users: Vec<&str> = types.map(|user| user.name.as_str()).collect();
     if !users.is_empty() {
-        return Err(DdlError::TypeUsedByTypes { keyspace: keyspace.name.clone(), name: name.to_owned(), users: users.join(", ") });
+        return Err(TypeError::TypeUsedByTypes { keyspace: keyspace.name.clone(), name: name.to_owned(), users: users.join(", ") }.into());
     }
     let tables = keyspace.tables.values().filter(|table| table.columns.iter().any(|column| refers_to(&column.data_type, name)));
     let users: Vec<&str> = tables.map(|table| table.name.as_str()).collect();
     if !users.is_empty() {
-        return Err(DdlError::TypeUsedByTables { keyspace: keyspace.name.clone(), name: name.to_owned(), users: users.join(", ") });
+        return Err(TypeError::TypeUsedByTables { keyspace: keyspace.name.clone(), name: name.to_owned(), users: users.join(", ") }.into());
     }
     let mut keyspace = Keyspace::clone(keyspace);
     keyspace.types.remove(name);
@@ -83,8 +84,8 @@ pub(super) fn drop(context: &Context<'_>, statement: &ast::DropType) -> Result<O
 
 fn field_type(keyspace: &Keyspace, type_name: &TypeName) -> Result<DataType, DdlError> {
     match type_name {
-        TypeName::Native(NativeType::Counter) => return Err(DdlError::CounterField),
-        TypeName::User(_) => return Err(DdlError::UserTypeField),
+        TypeName::Native(NativeType::Counter) => return Err(TypeError::CounterField.into()),
+        TypeName::User(_) => return Err(TypeError::UserTypeField.into()),
         _ => {}
     }
     TypeResolver { keyspace: Some(&keyspace.name), types: Some(&keyspace.types) }.resolve(type_name)
@@ -105,17 +106,17 @@ fn add(
     let (keyspace_name, name, field) = (keyspace.name.clone(), former.name.clone(), field.as_str().to_owned());
     let data_type = field_type(keyspace, type_name)?;
     if refers_to(&data_type, &former.name) {
-        return Err(DdlError::CircularType { keyspace: keyspace_name, name, field, data_type: qualified_text(&data_type) });
+        return Err(TypeError::CircularType { keyspace: keyspace_name, name, field, data_type: qualified_text(&data_type) }.into());
     }
     let is_used = |table: &&Arc<Table>| table.partition_key().iter().any(|column| refers_to(&column.data_type, &former.name));
     let tables: Vec<String> = keyspace.tables.values().filter(is_used).map(|table| format!("{}.{}", table.keyspace, table.name)).collect();
     if !tables.is_empty() {
         let (tables, data_type) = (tables.join(", "), qualified_text(&data_type));
-        return Err(DdlError::TypeInPartitionKey { keyspace: keyspace_name, name, field, data_type, tables });
+        return Err(TypeError::TypeInPartitionKey { keyspace: keyspace_name, name, field, data_type, tables }.into());
     }
     let mut user = former.clone();
     if user.fields.iter().any(|(other, _)| *other == field) {
-        return if if_not_exists { Ok(user) } else { Err(DdlError::FieldExists { keyspace: keyspace_name, name, field }) };
+        return if if_not_exists { Ok(user) } else { Err(DdlError::Type(TypeError::FieldExists { keyspace: keyspace_name, name, field })) };
     }
     user.fields.push((field, data_type));
     Ok(user)
@@ -131,13 +132,13 @@ fn rename(former: &UserType, fields: &[(Identifier, Identifier)], if_exists: boo
             None if if_exists => {}
             None => {
                 let (keyspace, name) = (former.keyspace.clone(), former.name.clone());
-                return Err(DdlError::UnknownField { keyspace, name, field: from.as_str().to_owned() });
+                return Err(TypeError::UnknownField { keyspace, name, field: from.as_str().to_owned() }.into());
             }
         }
     }
     let mut names = HashSet::new();
     if let Some((twice, _)) = user.fields.iter().find(|(field, _)| !names.insert(field.as_str())) {
-        return Err(DdlError::RenamedFieldTwice { field: twice.clone(), name: former.name.clone() });
+        return Err(TypeError::RenamedFieldTwice { field: twice.clone(), name: former.name.clone() }.into());
     }
     Ok(user)
 }

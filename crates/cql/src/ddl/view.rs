@@ -4,6 +4,7 @@
 
 use super::change::{Context, Outcome, Place, SchemaEventTarget};
 use super::create_table::chosen_uuid;
+use super::error::{CdcError, ViewError};
 use super::limits::SYSTEM_TABLE_IDS_FROM;
 use super::options::{Occasion, TableParameters};
 use super::property::Properties;
@@ -27,14 +28,14 @@ pub(super) fn create(context: &Context<'_>, statement: &ast::CreateView) -> Resu
     if let (Some(one), Some(other)) = (&statement.name.keyspace, &statement.from.keyspace)
         && one != other
     {
-        return Err(DdlError::ViewKeyspace);
+        return Err(ViewError::Keyspace.into());
     }
     let keyspace = context.existing_keyspace(given)?;
     let base_name = statement.from.name.as_str();
     let base = keyspace.tables.get(base_name).filter(|base| base.view.is_none());
-    let base = base.ok_or_else(|| DdlError::UnknownBase(base_name.to_owned()))?;
+    let base = base.ok_or_else(|| ViewError::UnknownBase(base_name.to_owned()))?;
     match keyspace.tables.get(view_name) {
-        Some(existing) if existing.view.is_none() => return Err(DdlError::ViewNamedAsTable(view_name.to_owned())),
+        Some(existing) if existing.view.is_none() => return Err(ViewError::NamedAsTable(view_name.to_owned()).into()),
         Some(_) if statement.if_not_exists => return Ok(Outcome { change: None, warnings: vec![WARNING.to_owned()] }),
         Some(_) => return Err(DdlError::TableExists { keyspace: keyspace.name.clone(), table: view_name.to_owned() }),
         None => {}
@@ -42,25 +43,11 @@ pub(super) fn create(context: &Context<'_>, statement: &ast::CreateView) -> Resu
     check_base(base, view_name)?;
     let selected = selected(base, &statement.selection)?;
     if let Some(column) = selected.iter().find(|column| column.kind == ColumnKind::Static) {
-        return Err(DdlError::ViewStatic { column: column.name.clone(), view: view_name.to_owned() });
+        return Err(ViewError::Static { column: column.name.clone(), view: view_name.to_owned() }.into());
     }
     let columns = columns(base, statement, &selected)?;
     check_conditions(base, statement)?;
-    let mut properties = Properties::new(&statement.options.properties);
-    let uuid = properties.text("id")?;
-    let mut parameters = TableParameters::default();
-    parameters.declare(&mut properties, Occasion::Create)?;
-    properties.finish()?;
-    parameters.check()?;
-    if parameters.default_time_to_live != 0 {
-        return Err(DdlError::ViewTimeToLive);
-    }
-    if parameters.change_log.is_some() {
-        return Err(DdlError::CdcOfView(view_name.to_owned()));
-    }
-    if statement.options.compact_storage {
-        return Err(DdlError::ViewCompact);
-    }
+    let (uuid, parameters) = parameters(statement)?;
     name::check_table_name(&keyspace.name, view_name)?;
     let uuid = match uuid {
         Some(text) => chosen_uuid(context, &text)?,
@@ -86,19 +73,44 @@ pub(super) fn create(context: &Context<'_>, statement: &ast::CreateView) -> Resu
         }),
         ..Table::clone(base)
     };
+    Ok(created(context, keyspace, base, view, TableId(next_table)))
+}
+
+/// The id that a new view is to have, if the statement says one, and its options.
+fn parameters(statement: &ast::CreateView) -> Result<(Option<String>, TableParameters), DdlError> {
+    let mut properties = Properties::new(&statement.options.properties);
+    let uuid = properties.text("id")?;
+    let mut parameters = TableParameters::default();
+    parameters.declare(&mut properties, Occasion::Create)?;
+    properties.finish()?;
+    parameters.check()?;
+    if parameters.default_time_to_live != 0 {
+        return Err(ViewError::TimeToLive.into());
+    }
+    if parameters.change_log.is_some() {
+        return Err(CdcError::OfView(statement.name.name.as_str().to_owned()).into());
+    }
+    if statement.options.compact_storage {
+        return Err(ViewError::Compact.into());
+    }
+    Ok((uuid, parameters))
+}
+
+/// The schema with a new view of `base`.
+fn created(context: &Context<'_>, keyspace: &Keyspace, base: &Table, view: Table, next_table: TableId) -> Outcome {
+    let target = SchemaEventTarget::Table(view.name.clone());
     let mut base = Table::clone(base);
     base.views.insert(view.name.clone());
     let mut keyspace = Keyspace::clone(keyspace);
     keyspace.tables.insert(base.name.clone(), Arc::new(base));
     keyspace.tables.insert(view.name.clone(), Arc::new(view));
     let mut schema = context.schema.clone();
-    schema.next_table = TableId(next_table);
+    schema.next_table = next_table;
     let keyspace_name = keyspace.name.clone();
     schema.keyspaces.insert(keyspace_name.clone(), Arc::new(keyspace));
-    let target = SchemaEventTarget::Table(view_name.to_owned());
     let mut outcome = context.table_changed(schema, ChangeKind::Created, target, &keyspace_name, Vec::new());
     outcome.warnings.push(WARNING.to_owned());
-    Ok(outcome)
+    outcome
 }
 
 pub(super) fn alter(context: &Context<'_>, statement: &ast::AlterView) -> Result<Outcome, DdlError> {
@@ -112,10 +124,10 @@ pub(super) fn alter(context: &Context<'_>, statement: &ast::AlterView) -> Result
     properties.finish()?;
     parameters.check()?;
     if parameters.gc_grace_seconds == 0 {
-        return Err(DdlError::ViewGrace);
+        return Err(ViewError::Grace.into());
     }
     if parameters.default_time_to_live > 0 {
-        return Err(DdlError::AlterViewTimeToLive);
+        return Err(ViewError::AlterViewTimeToLive.into());
     }
     let changed = Table { options: parameters.to_options(), ..Table::clone(view) };
     if changed == **view {
@@ -197,7 +209,7 @@ fn absent(context: &Context<'_>, name: &ast::QualifiedName, if_exists: bool) -> 
 fn check_base(base: &Table, view: &str) -> Result<(), DdlError> {
     cdc::check_follower(base, "Materialized views")?;
     if base.is_counter() {
-        return Err(DdlError::ViewOfCounters);
+        return Err(ViewError::OfCounters.into());
     }
     if base.is_container() {
         return Err(DdlError::Container { keyspace: base.keyspace.clone(), table: base.name.clone() });
@@ -206,7 +218,7 @@ fn check_base(base: &Table, view: &str) -> Result<(), DdlError> {
         return Err(DdlError::RecordSet { keyspace: base.keyspace.clone(), table: base.name.clone() });
     }
     if base.options.gc_grace_seconds == 0 {
-        return Err(DdlError::ViewOfForgetful { view: view.to_owned(), base: base.name.clone() });
+        return Err(ViewError::OfForgetful { view: view.to_owned(), base: base.name.clone() }.into());
     }
     Ok(())
 }
@@ -217,10 +229,15 @@ fn selected<'t>(base: &'t Table, selection: &Selection) -> Result<Vec<&'t Column
     let mut columns: Vec<&Column> = Vec::new();
     for item in items {
         if let Some(alias) = &item.alias {
-            return Err(DdlError::ViewAlias(format!("{} AS {}", item.selector, alias)));
+            return Err(ViewError::Alias(format!("{} AS {}", item.selector, alias)).into());
         }
-        let Selector::Column(name) = &item.selector else { return Err(DdlError::ViewSelector(item.selector.to_string())) };
-        let unknown = || DdlError::UndefinedColumn { column: name.as_str().to_owned(), table: format!("{}.{}", base.keyspace, base.name) };
+        let Selector::Column(name) = &item.selector else { return Err(ViewError::Selector(item.selector.to_string()).into()) };
+        let unknown = || {
+            DdlError::View(ViewError::UndefinedColumn {
+                column: name.as_str().to_owned(),
+                table: format!("{}.{}", base.keyspace, base.name),
+            })
+        };
         let (_, column) = base.column(name.as_str()).ok_or_else(unknown)?;
         if columns.iter().all(|other| other.id != column.id) {
             columns.push(column);
@@ -235,10 +252,10 @@ fn columns(base: &Table, statement: &ast::CreateView, selected: &[&Column]) -> R
     let key = &statement.primary_key;
     let mut columns: Vec<Column> = Vec::with_capacity(selected.len());
     for (position, name) in key.partition.iter().chain(&key.clustering).enumerate() {
-        let unknown = || DdlError::ViewUnknownKeyColumn { column: name.as_str().to_owned(), view: view() };
+        let unknown = || DdlError::View(ViewError::UnknownKeyColumn { column: name.as_str().to_owned(), view: view() });
         let column = *selected.iter().find(|column| column.name == name.as_str()).ok_or_else(unknown)?;
         if columns.iter().any(|other| other.id == column.id) {
-            return Err(DdlError::ViewKeyColumnTwice { column: column.name.clone(), view: view() });
+            return Err(ViewError::KeyColumnTwice { column: column.name.clone(), view: view() }.into());
         }
         check_key_column(column)?;
         let kind = if position < key.partition.len() { ColumnKind::PartitionKey } else { ColumnKind::Clustering };
@@ -250,18 +267,18 @@ fn columns(base: &Table, statement: &ast::CreateView, selected: &[&Column]) -> R
     }
     let orders = &statement.options.clustering_order;
     if !orders.is_empty() && !orders.iter().map(|(column, _)| column).eq(&key.clustering) {
-        return Err(DdlError::ViewOrder);
+        return Err(ViewError::Order.into());
     }
     let base_keys = || base.partition_key().iter().chain(base.clustering());
     let missing: Vec<&str> =
         base_keys().filter(|column| columns.iter().all(|other| other.id != column.id)).map(|column| column.name.as_str()).collect();
     if !missing.is_empty() {
-        return Err(DdlError::ViewMissingKeys { view: view(), columns: missing.join(", "), base: base.name.clone() });
+        return Err(ViewError::MissingKeys { view: view(), columns: missing.join(", "), base: base.name.clone() }.into());
     }
     let others: Vec<&str> =
         columns.iter().filter(|column| base_keys().all(|key| key.id != column.id)).map(|column| column.name.as_str()).collect();
     if others.len() > 1 {
-        return Err(DdlError::ViewManyColumns(others.join(", ")));
+        return Err(ViewError::ManyColumns(others.join(", ")).into());
     }
     let mut values: Vec<Column> =
         selected.iter().filter(|column| columns.iter().all(|key| key.id != column.id)).map(|column| (*column).clone()).collect();
@@ -282,8 +299,8 @@ fn order_of(statement: &ast::CreateView, column: &Column) -> Order {
 fn check_key_column(column: &Column) -> Result<(), DdlError> {
     let (name, data_type) = (column.name.clone(), marshal_class(&column.data_type));
     match &column.data_type {
-        DataType::Udt(..) if column.data_type.is_multi_cell() => Err(DdlError::ViewUserTypeKey { column: name, data_type }),
-        ty if ty.is_multi_cell() => Err(DdlError::ViewCollectionKey { column: name, data_type }),
+        DataType::Udt(..) if column.data_type.is_multi_cell() => Err(DdlError::View(ViewError::UserTypeKey { column: name, data_type })),
+        ty if ty.is_multi_cell() => Err(DdlError::View(ViewError::CollectionKey { column: name, data_type })),
         ty if contains_duration(ty) => Err(DdlError::DurationKeyColumn(name)),
         _ => Ok(()),
     }
@@ -291,7 +308,7 @@ fn check_key_column(column: &Column) -> Result<(), DdlError> {
 
 /// Each column of the view's key must be restricted, others only by IS NOT NULL.
 fn check_conditions(base: &Table, statement: &ast::CreateView) -> Result<(), DdlError> {
-    let conditions = view_conditions(base, &statement.where_clause).map_err(|error| DdlError::ViewWhere(error.to_string()))?;
+    let conditions = view_conditions(base, &statement.where_clause).map_err(|error| ViewError::Where(error.to_string()))?;
     let key = &statement.primary_key;
     let is_restricted = |name: &&Identifier| {
         conditions.iter().any(|condition| base.columns.get(condition.position).is_some_and(|column| column.name == name.as_str()))
@@ -299,7 +316,7 @@ fn check_conditions(base: &Table, statement: &ast::CreateView) -> Result<(), Ddl
     let free: Vec<&str> =
         key.partition.iter().chain(&key.clustering).filter(|name| !is_restricted(name)).map(|name| name.as_str()).collect();
     if !free.is_empty() {
-        return Err(DdlError::ViewFreeKeys(free.join(", ")));
+        return Err(ViewError::FreeKeys(free.join(", ")).into());
     }
     let base_keys = base.partition_key_len + base.clustering_len;
     let others: BTreeSet<&str> = conditions
@@ -308,7 +325,7 @@ fn check_conditions(base: &Table, statement: &ast::CreateView) -> Result<(), Ddl
         .filter_map(|condition| base.columns.get(condition.position).map(|column| column.name.as_str()))
         .collect();
     if !others.is_empty() {
-        return Err(DdlError::ViewRestrictions(others.into_iter().collect::<Vec<_>>().join(",")));
+        return Err(ViewError::Restrictions(others.into_iter().collect::<Vec<_>>().join(",")).into());
     }
     Ok(())
 }

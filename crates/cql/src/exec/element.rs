@@ -128,27 +128,14 @@ fn one_assignment(
             Bound::Unset => return Ok(false),
         },
         Assignment::Prepend(term) => match term.evaluate(environment)? {
-            Bound::Bytes(bytes) => {
-                let elements: Vec<&[u8]> = layout::elements(&bytes).collect();
-                let base = (1u64 << 63).wrapping_sub(environment.context.timestamp_us as u64);
-                let first = (u64::MAX >> 1) - (writer.list_sequence + elements.len() as u64);
-                writer.list_sequence += elements.len() as u64;
-                for (offset, element) in elements.iter().enumerate() {
-                    changes.push((list_path(base, first + offset as u64), Change::Value(element.to_vec())));
-                }
-            }
+            Bound::Bytes(bytes) => prepend(writer, &bytes, changes),
             Bound::Null => {}
             Bound::Unset => return Ok(false),
         },
         Assignment::Remove(term) => match term.evaluate(environment)? {
             Bound::Bytes(bytes) => match data_type {
                 DataType::List(element_type, _) => {
-                    let unwanted: Vec<&[u8]> = layout::elements(&bytes).collect();
-                    for (path, value) in live_elements(old, column, writer.now_s) {
-                        if unwanted.iter().any(|other| value::compare(element_type, other, value).is_eq()) {
-                            changes.push((path.to_vec(), Change::Delete));
-                        }
-                    }
+                    remove_equal(element_type, &bytes, &live_elements(old, column, writer.now_s), changes);
                 }
                 _ => changes.extend(layout::elements(&bytes).map(|key| (key.to_vec(), Change::Delete))),
             },
@@ -182,6 +169,27 @@ fn one_assignment(
         Assignment::Count { .. } => return Err(CqlError::invalid("Invalid operation for a collection").into()),
     }
     Ok(true)
+}
+
+/// Adds the elements of a list before all that it has.
+fn prepend(writer: &mut Writer<'_>, bytes: &[u8], changes: &mut Vec<(Vec<u8>, Change)>) {
+    let elements: Vec<&[u8]> = layout::elements(bytes).collect();
+    let base = (1u64 << 63).wrapping_sub(writer.environment.context.timestamp_us as u64);
+    let first = (u64::MAX >> 1) - (writer.list_sequence + elements.len() as u64);
+    writer.list_sequence += elements.len() as u64;
+    for (offset, element) in elements.iter().enumerate() {
+        changes.push((list_path(base, first + offset as u64), Change::Value(element.to_vec())));
+    }
+}
+
+/// Deletes the elements of a list that are equal to one of those in `bytes`.
+fn remove_equal(element_type: &DataType, bytes: &[u8], live: &[(&[u8], &[u8])], changes: &mut Vec<(Vec<u8>, Change)>) {
+    let unwanted: Vec<&[u8]> = layout::elements(bytes).collect();
+    for (path, value) in live {
+        if unwanted.iter().any(|other| value::compare(element_type, other, value).is_eq()) {
+            changes.push((path.to_vec(), Change::Delete));
+        }
+    }
 }
 
 /// Adds the elements of a whole collection value.

@@ -8,15 +8,16 @@
 //! writes with older timestamps. Rows that they hide now are turned into tombstones at once, up to [`CLEANED_ROWS_MAX`]; beyond, the
 //! deletion is kept for ever and reads hide the rows.
 
+mod deletions;
+
 use super::bindings::Environment;
-use super::element;
 use super::failure::Failure;
-use super::keys::{self, KeyRange};
-use super::length;
 use super::writer::{TableOrder, Writer, after_all};
+use super::{element, keys, length};
 use crate::CqlError;
 use crate::plan::{Assignment, ColumnRef, Modify, ModifyKind, RowTarget, Term};
-use model::operation::{Basis, Direction, FIRST_ROW_BYTE, PartitionKey, RANGE_DELETION_PREFIX, Visit, purge_after_s};
+use deletions::range_key;
+use model::operation::{Basis, Direction, FIRST_ROW_BYTE, PartitionKey, Visit, purge_after_s};
 use model::row::{Deletion, RowKind, RowView, RowWriter, Stamp, merge};
 use model::{ColumnId, Table};
 
@@ -59,48 +60,6 @@ fn time_to_live(plan: &Modify, environment: &Environment<'_>) -> Result<u32, Cql
         return Err(CqlError::Invalid(format!("ttl is too large. requested ({ttl}) maximum ({TTL_S_MAX})")));
     }
     Ok(ttl.unsigned_abs())
-}
-
-/// Deletions of a partition and of ranges in it.
-#[derive(Default)]
-pub(super) struct Deletions {
-    partition: Option<Deletion>,
-    ranges: Vec<(Vec<u8>, Option<Vec<u8>>, Deletion)>,
-}
-
-impl Deletions {
-    fn note(&mut self, clustering: &[u8], row: &[u8]) {
-        let Some(deletion) = RowView::new(row).deletion() else { return };
-        if clustering.is_empty() {
-            self.partition = Deletion::later(self.partition, Some(deletion));
-        } else if let Some((from, to)) = parse_range_key(clustering) {
-            self.ranges.push((from.to_vec(), to.map(<[u8]>::to_vec), deletion));
-        }
-    }
-
-    /// The latest deletion that covers `clustering`.
-    pub(super) fn covering(&self, clustering: &[u8]) -> Option<Deletion> {
-        self.ranges
-            .iter()
-            .filter(|(from, to, _)| from.as_slice() <= clustering && to.as_ref().is_none_or(|to| clustering < to.as_slice()))
-            .fold(self.partition, |latest, (_, _, deletion)| Deletion::later(latest, Some(*deletion)))
-    }
-}
-
-/// The key under which the deletion of a range is stored: prefix, length of `from`, `from`, `to` (empty: to the end).
-fn range_key(range: &KeyRange) -> Vec<u8> {
-    let mut key = Vec::with_capacity(3 + range.from.len() + range.to.as_ref().map_or(0, Vec::len));
-    key.push(RANGE_DELETION_PREFIX);
-    key.extend_from_slice(&(range.from.len() as u16).to_be_bytes());
-    key.extend_from_slice(&range.from);
-    key.extend_from_slice(range.to.as_deref().unwrap_or_default());
-    key
-}
-
-fn parse_range_key(key: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
-    let (length, rest) = key.strip_prefix(&[RANGE_DELETION_PREFIX])?.split_first_chunk::<2>()?;
-    let (from, to) = rest.split_at_checked(usize::from(u16::from_be_bytes(*length)))?;
-    Some((from, if to.is_empty() { None } else { Some(to) }))
 }
 
 impl Writer<'_> {
@@ -279,19 +238,6 @@ impl Writer<'_> {
             self.delete_row(table, partition, &clustering, None, timestamp)?;
         }
         Ok(())
-    }
-
-    /// The deletions of a partition, stored and staged.
-    pub(super) fn deletions(&self, partition: &PartitionKey<'_>) -> Result<Deletions, Failure> {
-        let mut deletions = Deletions::default();
-        self.store.scan(partition, &[], Some(&[RANGE_DELETION_PREFIX + 1]), Direction::Forward, &mut |clustering, row| {
-            deletions.note(clustering, row);
-            Visit::Continue
-        })?;
-        for staged in self.writes.rows().filter(|row| row.partition == *partition) {
-            deletions.note(staged.clustering, staged.row);
-        }
-        Ok(deletions)
     }
 
     /// Stages the merge of the stored (or staged) row with what `encode` appends. `stored` is the stored one where it is known.

@@ -12,6 +12,7 @@
 mod document;
 mod error;
 mod functions;
+mod hex;
 mod masks;
 mod types;
 
@@ -20,6 +21,7 @@ pub use error::{Inconsistency, SchemaBlobError};
 
 use crate::schema::Schema;
 use document::{FormatOnly, SchemaDocument};
+use hex::hex;
 
 const CHECKSUM_PREFIX: &[u8] = b"crc32 ";
 /// `crc32 `, eight digits, a line feed.
@@ -38,7 +40,7 @@ pub fn encode(schema: &Schema) -> Vec<u8> {
 #[must_use]
 pub fn content(schema: &Schema) -> Vec<u8> {
     let mut without_version = SchemaDocument::of(schema);
-    without_version.version = document::hex(0);
+    without_version.version = hex(0);
     document(&without_version)
 }
 

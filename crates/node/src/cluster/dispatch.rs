@@ -37,31 +37,7 @@ impl Core {
             return Ok(());
         }
         match kind {
-            Kind::WELCOME => {
-                let hello = Hello::decode(body).map_err(|error| error.to_string())?;
-                let is_expected = hello.node == Some(target.0)
-                    && cluster.membership.identity.as_ref().is_some_and(|identity| identity.cluster_id == hello.cluster_id)
-                    && hello.core == target.1.0;
-                if !is_expected {
-                    return Err(format!("expected core {} of member {}, found {hello:?}", target.1.0, target.0.0));
-                }
-                let version = link_version(hello.protocol_versions, cluster.config.protocol_versions, &cluster.newest_state());
-                let version = version.map_err(|refusal| refusal.to_string())?;
-                let link = cluster.links.outgoing(target);
-                (link.is_open, link.version) = (true, version);
-                link.incarnation = hello.incarnation;
-                link.stream.restart();
-                link.told_committed = 0;
-                let early = std::mem::take(&mut link.pending);
-                cluster.links.unsent.insert(target);
-                cluster.routing.has_changed = true;
-                cluster.rebuild.queues.forget_postponed(target);
-                for message in early {
-                    cluster.send(reactor, target, Kind::METADATA.0, |body| body.extend_from_slice(&message.encode(version)));
-                }
-                cluster.tell_moved(reactor, target);
-                Ok(())
-            }
+            Kind::WELCOME => self.welcomed(reactor, target, body),
             Kind::REFUSAL => Err(RefusalMessage::decode(body).map_or_else(|_| damaged(), |refusal| refusal.text)),
             Kind(ACKNOWLEDGED) => {
                 let position = frames::read_u64(body).ok_or_else(damaged)?;
@@ -102,6 +78,34 @@ impl Core {
             Kind(REBUILD | FETCH) => self.request_of_replica(reactor, target, kind, body).ok_or_else(damaged),
             other => Err(format!("a frame of kind {} does not belong here", other.0)),
         }
+    }
+
+    /// The other node has let a link of this core's making in.
+    fn welcomed<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, target: RemoteCore, body: &[u8]) -> Result<(), String> {
+        let Some(cluster) = &mut self.cluster else { return Ok(()) };
+        let hello = Hello::decode(body).map_err(|error| error.to_string())?;
+        let is_expected = hello.node == Some(target.0)
+            && cluster.membership.identity.as_ref().is_some_and(|identity| identity.cluster_id == hello.cluster_id)
+            && hello.core == target.1.0;
+        if !is_expected {
+            return Err(format!("expected core {} of member {}, found {hello:?}", target.1.0, target.0.0));
+        }
+        let version = link_version(hello.protocol_versions, cluster.config.protocol_versions, &cluster.newest_state());
+        let version = version.map_err(|refusal| refusal.to_string())?;
+        let link = cluster.links.outgoing(target);
+        (link.is_open, link.version) = (true, version);
+        link.incarnation = hello.incarnation;
+        link.stream.restart();
+        link.told_committed = 0;
+        let early = std::mem::take(&mut link.pending);
+        cluster.links.unsent.insert(target);
+        cluster.routing.has_changed = true;
+        cluster.rebuild.queues.forget_postponed(target);
+        for message in early {
+            cluster.send(reactor, target, Kind::METADATA.0, |body| body.extend_from_slice(&message.encode(version)));
+        }
+        cluster.tell_moved(reactor, target);
+        Ok(())
     }
 
     /// A frame by a connection that another node has made.

@@ -9,40 +9,24 @@ use cql::cdc::{CdcOptions, log_name};
 use cql::value::layout;
 use std::collections::{BTreeMap, HashMap};
 
+const COLUMNS: &str =
+    "SELECT column_name, kind, position, type, clustering_order FROM system_schema.columns WHERE keyspace_name = ? AND table_name = ?";
+
+/// A column: its position, name, kind, type, and whether its order is descending.
+type Column = (i32, String, String, String, bool);
+
 /// Asks the source for a table.
 pub(super) fn read(source: &mut Source<'_>, keyspace: &str, table: &str) -> Result<Followed, FollowError> {
     let names = || (keyspace.to_owned(), table.to_owned());
     let (of, log) = ([keyspace.as_bytes(), table.as_bytes()], log_name(table));
     let of_log = [keyspace.as_bytes(), log.as_bytes()];
-    const COLUMNS: &str =
-        "SELECT column_name, kind, position, type, clustering_order FROM system_schema.columns WHERE keyspace_name = ? AND table_name = ?";
-    let mut columns: Vec<(i32, String, String, String, bool)> = source
-        .all(COLUMNS, &of)?
-        .iter()
-        .map(|row| {
-            let position = row.get(2).and_then(Option::as_deref).and_then(|bytes| bytes.try_into().ok()).map_or(0, i32::from_be_bytes);
-            (position, text(row.first()), text(row.get(1)), text(row.get(3)), text(row.get(4)) == "desc")
-        })
-        .collect();
+    let columns = columns(source, &of)?;
     if columns.is_empty() {
         let (keyspace, table) = names();
         return Err(FeedError::NoTable { keyspace, table }.into());
     }
-    columns.sort();
     let logged: Vec<String> = source.all(COLUMNS, &of_log)?.iter().map(|row| text(row.first())).collect();
-    let id = source.all("SELECT id FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?", &of_log)?;
-    let id = id.first().and_then(|row| row.first()?.as_deref()?.try_into().ok()).map(u128::from_be_bytes);
-    let options = if id.is_some() {
-        source.all("SELECT cdc FROM system_schema.scylla_tables WHERE keyspace_name = ? AND table_name = ?", &of)?
-    } else {
-        Vec::new()
-    };
-    let options = options.first().and_then(|row| row.first()?.as_deref()).map(|map| {
-        let word = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        layout::entries(map).map(|(name, value)| (word(name), word(value))).collect::<BTreeMap<_, _>>()
-    });
-    let options = options.and_then(|entries| CdcOptions::read(&entries, false).ok());
-    let (Some(id), Some(options)) = (id, options) else {
+    let Some((id, options)) = log_options(source, &of, &of_log)? else {
         let (keyspace, table) = names();
         return Err(FeedError::NoLog { keyspace, table }.into());
     };
@@ -52,14 +36,7 @@ pub(super) fn read(source: &mut Source<'_>, keyspace: &str, table: &str) -> Resu
     let multi: HashMap<String, Multi> = columns
         .iter()
         .filter(|(_, name, ..)| logged.contains(&deleted_elements_name(name)))
-        .map(|(_, name, _, data_type, _)| {
-            let multi = match data_type.split('<').next() {
-                Some("list") => Multi::List,
-                Some("set" | "map") => Multi::Keyed,
-                _ => Multi::Udt,
-            };
-            (name.clone(), multi)
-        })
+        .map(|(_, name, _, data_type, _)| (name.clone(), multi_of(data_type)))
         .collect();
     if let Some((column, _)) = multi.iter().find(|(_, multi)| **multi == Multi::List && !options.postimage) {
         return Err(FollowError::List { column: column.clone() });
@@ -79,6 +56,41 @@ pub(super) fn read(source: &mut Source<'_>, keyspace: &str, table: &str) -> Resu
     };
     let descending = columns.iter().filter(|(.., descending)| *descending).map(|(_, name, ..)| name.clone()).collect();
     Ok(Followed { log, multi, statics: of_kind(&["static"]), descending })
+}
+
+/// The columns of a table, by position; none of one that is not there.
+fn columns(source: &mut Source<'_>, of: &[&[u8]]) -> Result<Vec<Column>, FollowError> {
+    let rows = source.all(COLUMNS, of)?;
+    let mut columns: Vec<Column> = rows
+        .iter()
+        .map(|row| {
+            let position = row.get(2).and_then(Option::as_deref).and_then(|bytes| bytes.try_into().ok()).map_or(0, i32::from_be_bytes);
+            (position, text(row.first()), text(row.get(1)), text(row.get(3)), text(row.get(4)) == "desc")
+        })
+        .collect();
+    columns.sort();
+    Ok(columns)
+}
+
+/// The id of a table's log, and its options; none of a table that has no log.
+fn log_options(source: &mut Source<'_>, of: &[&[u8]], of_log: &[&[u8]]) -> Result<Option<(u128, CdcOptions)>, FollowError> {
+    let id = source.all("SELECT id FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?", of_log)?;
+    let id = id.first().and_then(|row| row.first()?.as_deref()?.try_into().ok()).map(u128::from_be_bytes);
+    let Some(id) = id else { return Ok(None) };
+    let options = source.all("SELECT cdc FROM system_schema.scylla_tables WHERE keyspace_name = ? AND table_name = ?", of)?;
+    let options = options.first().and_then(|row| row.first()?.as_deref()).map(|map| {
+        let word = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        layout::entries(map).map(|(name, value)| (word(name), word(value))).collect::<BTreeMap<_, _>>()
+    });
+    Ok(options.and_then(|entries| CdcOptions::read(&entries, false).ok()).map(|options| (id, options)))
+}
+
+fn multi_of(data_type: &str) -> Multi {
+    match data_type.split('<').next() {
+        Some("list") => Multi::List,
+        Some("set" | "map") => Multi::Keyed,
+        _ => Multi::Udt,
+    }
 }
 
 /// Makes the keyspace, its types and the table at the target, where they are missing.

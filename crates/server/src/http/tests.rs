@@ -1,6 +1,7 @@
 //! What requests are answered.
 
 use super::*;
+use ::node::Order;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 

@@ -5,17 +5,19 @@
 
 mod check;
 mod choose;
+mod effect;
 mod names;
+
+pub use check::DamagedReads;
 
 use crate::cells::{Cells, Least};
 use crate::client::{Client, Reply};
 use crate::machine::Machine;
 use crate::statement::{Bound, Statement, text};
 use base::Rng;
+use effect::{Effect, Outcome, PlainChange, Row};
 use names::Table;
 use std::collections::BTreeMap;
-
-pub use check::DamagedReads;
 
 /// Keys of one writer.
 const KEYS: i32 = 30;
@@ -36,8 +38,6 @@ const READ_FAILURE: [i32; 2] = [0x1300, 0x1200];
 const INVALID: i32 = 0x2200;
 /// What a device that fails makes of a write: its outcome is unknown.
 const WRITE_UNKNOWN: [i32; 2] = [0x1100, 0x1500];
-
-type Row = (Option<i32>, Option<String>);
 
 const VOLATILE: &str = "CREATE TABLE IF NOT EXISTS ks.volatile (k text PRIMARY KEY, a int)";
 const SCHEMA: [&str; 7] = [
@@ -106,67 +106,6 @@ pub struct Workload {
 
 /// What is left of batches when a process ends is done so soon after the next start, if there is room for it.
 const BATCHES_US: u64 = 500_000;
-
-/// What a statement in flight will have done.
-enum Effect {
-    Plain(Vec<(i32, PlainChange)>),
-    Wide(Vec<((i32, i32), Option<Row>)>),
-    /// Everything in a partition.
-    WidePartition(i32),
-    Cas {
-        key: i32,
-        expected: Option<Option<i32>>,
-        new: Option<i32>,
-    },
-    Counter(i32),
-    Register(i32),
-    Volatile(i32, i32),
-    Lived {
-        key: i32,
-        a: i32,
-        ttl_s: i64,
-        sent_s: i64,
-    },
-    Truncated,
-    Dropped,
-    Created,
-    /// A read of a row that nobody is writing.
-    ReadPlain(i32),
-    ReadRegister,
-}
-
-impl Effect {
-    /// Whether it is of several partitions.
-    fn is_batch(&self) -> bool {
-        matches!(self, Self::Plain(changes) if changes.len() > 1)
-    }
-}
-
-#[derive(Clone)]
-enum PlainChange {
-    Insert(Row),
-    Update(i32),
-    Clear,
-    Delete,
-}
-
-impl PlainChange {
-    fn apply(&self, row: Option<Row>) -> Option<Row> {
-        match self {
-            Self::Insert(new) => Some(new.clone()),
-            Self::Update(a) => Some((Some(*a), row.and_then(|(_, b)| b))),
-            Self::Clear => row.map(|(a, _)| (a, None)),
-            Self::Delete => None,
-        }
-    }
-}
-
-/// Whether a statement was acknowledged, and when.
-#[derive(Clone, Copy, Debug)]
-enum Outcome {
-    At(u64),
-    Unknown,
-}
 
 /// A client with its statement in flight.
 struct Writer {

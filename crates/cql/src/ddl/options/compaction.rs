@@ -3,6 +3,7 @@
 
 use crate::ddl::DdlError;
 use crate::ddl::compaction_value::{CompactionValueError, Values};
+use crate::ddl::error::TableOptionError;
 use std::collections::BTreeMap;
 
 const PACKAGE: &str = "org.apache.cassandra.db.compaction.";
@@ -92,13 +93,13 @@ pub(super) fn bloom_filter_chance(entries: &BTreeMap<String, String>) -> f64 {
 }
 
 pub(super) fn compaction(mut entries: BTreeMap<String, String>) -> Result<BTreeMap<String, String>, DdlError> {
-    let class = entries.get(CLASS).ok_or(DdlError::NoCompactionClass)?;
+    let class = entries.get(CLASS).ok_or(TableOptionError::NoCompactionClass)?;
     let class = if class.contains('.') { class.clone() } else { format!("{PACKAGE}{class}") };
     let known = class.strip_prefix(PACKAGE).and_then(|name| STRATEGIES.iter().find(|strategy| strategy.name == name));
-    let strategy = known.ok_or_else(|| DdlError::CompactionClass(class.clone()))?;
+    let strategy = known.ok_or_else(|| TableOptionError::CompactionClass(class.clone()))?;
     entries.insert(CLASS.to_owned(), class);
     let values = Values(&entries);
-    values.check_common().and_then(|()| (strategy.check)(&values)).map_err(DdlError::CompactionValue)?;
+    values.check_common().and_then(|()| (strategy.check)(&values)).map_err(TableOptionError::CompactionValue)?;
     let is_known = |name: &str| {
         name == CLASS
             || COMMON.contains(&name)
@@ -107,7 +108,7 @@ pub(super) fn compaction(mut entries: BTreeMap<String, String>) -> Result<BTreeM
     };
     let unknown: Vec<&str> = entries.keys().map(String::as_str).filter(|name| !is_known(name)).collect();
     if !unknown.is_empty() {
-        return Err(DdlError::CompactionOption { options: unknown.join(", "), class: strategy.name });
+        return Err(TableOptionError::CompactionOption { options: unknown.join(", "), class: strategy.name }.into());
     }
     if !strategy.has_thresholds {
         return Ok(entries);
@@ -115,15 +116,15 @@ pub(super) fn compaction(mut entries: BTreeMap<String, String>) -> Result<BTreeM
     let entries = with_thresholds(entries);
     let (minimum, maximum) = (threshold(&entries, THRESHOLD_MIN)?, threshold(&entries, THRESHOLD_MAX)?);
     if minimum < 2 {
-        return Err(DdlError::CompactionMinimum(minimum));
+        return Err(TableOptionError::CompactionMinimum(minimum).into());
     }
     if minimum > maximum {
-        return Err(DdlError::CompactionThresholds { minimum, maximum });
+        return Err(TableOptionError::CompactionThresholds { minimum, maximum }.into());
     }
     Ok(entries)
 }
 
 fn threshold(entries: &BTreeMap<String, String>, name: &'static str) -> Result<i32, DdlError> {
     let value = entries.get(name).map_or("", String::as_str);
-    value.parse().map_err(|_| DdlError::CompactionThreshold { name, value: value.to_owned() })
+    value.parse().map_err(|_| DdlError::TableOption(TableOptionError::CompactionThreshold { name, value: value.to_owned() }))
 }

@@ -1,6 +1,7 @@
 //! `compression = {'class': …}`: checked as Cassandra does, kept as it was given, and what it means for pages of rows.
 
 use crate::ddl::DdlError;
+use crate::ddl::error::TableOptionError;
 use crate::ddl::number::java_double;
 use base::Compression;
 use std::collections::BTreeMap;
@@ -42,8 +43,8 @@ pub(super) fn of(entries: &BTreeMap<String, String>) -> Compression {
 
 fn zstd_level(entries: &BTreeMap<String, String>) -> Result<i32, DdlError> {
     let Some(text) = entries.get(LEVEL) else { return Ok(Compression::ZSTD_LEVEL_DEFAULT) };
-    let level = text.parse().map_err(|_| DdlError::ZstdLevelNumber(text.clone()))?;
-    if Compression::ZSTD_LEVELS.contains(&level) { Ok(level) } else { Err(DdlError::ZstdLevel(level)) }
+    let level = text.parse().map_err(|_| TableOptionError::ZstdLevelNumber(text.clone()))?;
+    if Compression::ZSTD_LEVELS.contains(&level) { Ok(level) } else { Err(DdlError::TableOption(TableOptionError::ZstdLevel(level))) }
 }
 
 pub(super) fn compression(mut entries: BTreeMap<String, String>) -> Result<BTreeMap<String, String>, DdlError> {
@@ -52,29 +53,29 @@ pub(super) fn compression(mut entries: BTreeMap<String, String>) -> Result<BTree
     }
     // As Java reads a boolean: whatever is not true is false.
     if entries.remove(ENABLED).is_some_and(|enabled| !enabled.eq_ignore_ascii_case("true")) {
-        return if entries.is_empty() { Ok(disabled()) } else { Err(DdlError::CompressionDisabled) };
+        return if entries.is_empty() { Ok(disabled()) } else { Err(DdlError::TableOption(TableOptionError::CompressionDisabled)) };
     }
-    let class = entries.remove(CLASS).ok_or(DdlError::NoCompressionClass)?;
+    let class = entries.remove(CLASS).ok_or(TableOptionError::NoCompressionClass)?;
     if class.is_empty() {
-        return Err(DdlError::EmptyCompressionClass);
+        return Err(TableOptionError::EmptyCompressionClass.into());
     }
     let class = if class.contains('.') { class } else { format!("{PACKAGE}{class}") };
     let known = class.strip_prefix(PACKAGE).and_then(|name| COMPRESSORS.iter().find(|(known, _)| *known == name));
-    let (name, options) = known.ok_or_else(|| DdlError::CompressionClass(class.clone()))?;
+    let (name, options) = known.ok_or_else(|| TableOptionError::CompressionClass(class.clone()))?;
     if *name == "ZstdCompressor" {
         zstd_level(&entries)?;
     }
     let unknown = entries.keys().find(|name| ![CHUNK_LENGTH, MIN_RATIO].contains(&name.as_str()) && !options.contains(&name.as_str()));
     if let Some(unknown) = unknown {
-        return Err(DdlError::CompressionOption(unknown.clone()));
+        return Err(TableOptionError::CompressionOption(unknown.clone()).into());
     }
     let chunk_length: u32 =
-        entries.get(CHUNK_LENGTH).map_or(Ok(16), |text| text.parse()).map_err(|_| DdlError::CompressionNumber(CHUNK_LENGTH))?;
+        entries.get(CHUNK_LENGTH).map_or(Ok(16), |text| text.parse()).map_err(|_| TableOptionError::CompressionNumber(CHUNK_LENGTH))?;
     if !chunk_length.is_power_of_two() {
-        return Err(DdlError::ChunkLength);
+        return Err(TableOptionError::ChunkLength.into());
     }
     if let Some(ratio) = entries.get_mut(MIN_RATIO) {
-        *ratio = java_double(ratio.parse().map_err(|_| DdlError::CompressionNumber(MIN_RATIO))?);
+        *ratio = java_double(ratio.parse().map_err(|_| TableOptionError::CompressionNumber(MIN_RATIO))?);
     }
     entries.insert(CHUNK_LENGTH.to_owned(), chunk_length.to_string());
     entries.insert(CLASS.to_owned(), class);

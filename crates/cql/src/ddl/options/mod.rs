@@ -12,6 +12,7 @@ use super::DdlError;
 use super::number::java_double;
 use super::property::Properties;
 use crate::cdc::CdcOptions;
+use crate::ddl::error::{CdcError, TableOptionError};
 use base::Compression;
 use model::{CDC_OPTION, KeptOption, TableOptions};
 use std::collections::BTreeMap;
@@ -241,11 +242,11 @@ impl TableParameters {
             let upper = text.to_ascii_uppercase();
             match upper.as_str() {
                 "BLOCKING" | "NONE" => self.read_repair = upper,
-                _ => return Err(DdlError::ReadRepair(text)),
+                _ => return Err(TableOptionError::ReadRepair(text).into()),
             }
         }
         if let Some(text) = properties.text("memtable")?.filter(|text| text != "default") {
-            return Err(DdlError::Memtable(text));
+            return Err(TableOptionError::Memtable(text).into());
         }
         // Cassandra takes these for a driver's sake and forgets them.
         properties.map("extensions")?;
@@ -258,7 +259,7 @@ impl TableParameters {
             let entries = properties.map(CDC_OPTION)?.unwrap_or_default();
             self.cdc = false;
             let was_enabled = self.change_log.is_some_and(|former| former.enabled);
-            self.change_log = Some(CdcOptions::read(&entries, was_enabled).map_err(DdlError::CdcOption)?);
+            self.change_log = Some(CdcOptions::read(&entries, was_enabled).map_err(CdcError::Option)?);
         } else if let Some(value) = properties.boolean(CDC_OPTION)? {
             self.cdc = value && self.change_log.is_none();
             if let Some(former) = &mut self.change_log {
@@ -272,23 +273,23 @@ impl TableParameters {
     pub(super) fn check(&self) -> Result<(), DdlError> {
         let chance = self.bloom_filter_fp_chance;
         if !(chance > BLOOM_FILTER_CHANCE_MIN && chance <= 1.0) {
-            return Err(DdlError::BloomFilterChance(java_double(chance)));
+            return Err(TableOptionError::BloomFilterChance(java_double(chance)).into());
         }
         if !(0.0..=1.0).contains(&self.crc_check_chance) {
-            return Err(DdlError::CrcCheckChance(java_double(self.crc_check_chance)));
+            return Err(TableOptionError::CrcCheckChance(java_double(self.crc_check_chance)).into());
         }
         let at_least = |name, value: i32, minimum| {
-            if value < minimum { Err(DdlError::OptionTooSmall { name, minimum, value }) } else { Ok(()) }
+            if value < minimum { Err(DdlError::TableOption(TableOptionError::OptionTooSmall { name, minimum, value })) } else { Ok(()) }
         };
         at_least("default_time_to_live", self.default_time_to_live, 0)?;
         if self.default_time_to_live > TIME_TO_LIVE_MAX_S {
             let (name, maximum, value) = ("default_time_to_live", TIME_TO_LIVE_MAX_S, self.default_time_to_live);
-            return Err(DdlError::OptionTooLarge { name, maximum, value });
+            return Err(TableOptionError::OptionTooLarge { name, maximum, value }.into());
         }
         at_least("gc_grace_seconds", self.gc_grace_seconds, 0)?;
         at_least("min_index_interval", self.min_index_interval, 1)?;
         if self.max_index_interval < self.min_index_interval {
-            return Err(DdlError::IndexIntervals { minimum: self.min_index_interval, maximum: self.max_index_interval });
+            return Err(TableOptionError::IndexIntervals { minimum: self.min_index_interval, maximum: self.max_index_interval }.into());
         }
         at_least("memtable_flush_period_in_ms", self.memtable_flush_period_in_ms, 0)
     }

@@ -2,6 +2,7 @@
 //! Cassandra gives it.
 
 use crate::ddl::DdlError;
+use crate::ddl::error::TableOptionError;
 
 /// Both options' default.
 pub(super) const DEFAULT: &str = "99p";
@@ -34,7 +35,7 @@ impl std::fmt::Display for Policy {
 }
 
 pub(super) fn speculative_retry(text: &str) -> Result<String, DdlError> {
-    let invalid = || DdlError::SpeculativeRetry { name: NAME, value: text.to_owned() };
+    let invalid = || DdlError::TableOption(TableOptionError::SpeculativeRetry { name: NAME, value: text.to_owned() });
     let upper = text.to_ascii_uppercase();
     match upper.as_str() {
         "ALWAYS" => return Ok(upper),
@@ -46,7 +47,7 @@ pub(super) fn speculative_retry(text: &str) -> Result<String, DdlError> {
         let Some((left, right)) = arguments.and_then(|arguments| arguments.split_once(',')) else { continue };
         let (left, right) = (policy(left.trim(), text)?.ok_or_else(invalid)?, policy(right.trim(), text)?.ok_or_else(invalid)?);
         if left.kind() == right.kind() {
-            return Err(DdlError::SpeculativePair { name: NAME, value: text.to_owned(), kind: left.kind() });
+            return Err(TableOptionError::SpeculativePair { name: NAME, value: text.to_owned(), kind: left.kind() }.into());
         }
         return Ok(format!("{function}({left},{right})"));
     }
@@ -62,7 +63,7 @@ fn policy(upper: &str, whole: &str) -> Result<Option<Policy>, DdlError> {
     if (0.0..=100.0).contains(&value) {
         return Ok(Some(Policy::Percentile(value)));
     }
-    Err(DdlError::SpeculativePercentile { name: NAME, value: whole.to_owned() })
+    Err(DdlError::TableOption(TableOptionError::SpeculativePercentile { name: NAME, value: whole.to_owned() }))
 }
 
 /// Digits, perhaps with a decimal point.

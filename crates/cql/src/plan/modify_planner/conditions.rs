@@ -4,7 +4,7 @@ use super::super::columns::{comparator, contained_type, element_key_type, find_c
 use crate::CqlError;
 use crate::language::ast::{self, Comparison, InValues, RelationTarget};
 use crate::plan::{ColumnRef, Comparator, Condition, ConditionTarget, Conditions, Planner};
-use model::{ColumnKind, DataType, Frozen, Table};
+use model::{Column, ColumnKind, DataType, Frozen, Table};
 use std::sync::Arc;
 
 impl Planner<'_> {
@@ -36,29 +36,7 @@ impl Planner<'_> {
         if column.data_type == DataType::Counter {
             return Err(CqlError::invalid("Conditions on counters are not supported"));
         }
-        let (target, data_type, called) = match target_of {
-            Some(RelationTarget::Element { key, .. }) => {
-                let key_type = element_key_type(column)
-                    .ok_or_else(|| CqlError::Invalid(format!("Invalid element access syntax for non-collection column {}", column.name)))?;
-                let value_type = match &column.data_type {
-                    DataType::List(element, _) => (**element).clone(),
-                    DataType::Map(_, value, _) => (**value).clone(),
-                    _ => return Err(CqlError::Invalid(format!("Invalid element access syntax for set column {}", column.name))),
-                };
-                let part = if matches!(column.data_type, DataType::List(..)) { "idx" } else { "key" };
-                let key = self.term(key, &key_type, &format!("{part}({})", column.name))?;
-                (ConditionTarget::Element(key), value_type, format!("value({})", column.name))
-            }
-            Some(RelationTarget::Field { field, .. }) => {
-                let name = field.as_str();
-                if matches!(&column.data_type, DataType::Udt(user, _) if !user.fields.iter().any(|(known, _)| known == name)) {
-                    return Err(CqlError::Invalid(format!("Unknown field {name} for column {}", column.name)));
-                }
-                let (number, field_type) = user_field(column, field, &format!("{}.{name}", column.name))?;
-                (ConditionTarget::Field(number), field_type, format!("{}.{name}", column.name))
-            }
-            _ => (ConditionTarget::Column, column.data_type.clone(), column.name.clone()),
-        };
+        let (target, data_type, called) = self.condition_target(column, target_of)?;
         if let Comparison::Compare(operator, _) = &relation.comparison {
             check_slice_of_durations(*operator, &data_type)?;
         }
@@ -87,6 +65,37 @@ impl Planner<'_> {
             _ => return Err(CqlError::invalid("Only =, !=, <, <=, >, >=, IN, CONTAINS and CONTAINS KEY are supported in IF conditions")),
         };
         Ok(Condition { column: ColumnRef { position, id: column.id }, target, operator, values, in_list })
+    }
+
+    /// What a condition compares, of which type, and what markers for it are called.
+    fn condition_target(
+        &mut self,
+        column: &Column,
+        target: Option<&RelationTarget>,
+    ) -> Result<(ConditionTarget, DataType, String), CqlError> {
+        Ok(match target {
+            Some(RelationTarget::Element { key, .. }) => {
+                let key_type = element_key_type(column)
+                    .ok_or_else(|| CqlError::Invalid(format!("Invalid element access syntax for non-collection column {}", column.name)))?;
+                let value_type = match &column.data_type {
+                    DataType::List(element, _) => (**element).clone(),
+                    DataType::Map(_, value, _) => (**value).clone(),
+                    _ => return Err(CqlError::Invalid(format!("Invalid element access syntax for set column {}", column.name))),
+                };
+                let part = if matches!(column.data_type, DataType::List(..)) { "idx" } else { "key" };
+                let key = self.term(key, &key_type, &format!("{part}({})", column.name))?;
+                (ConditionTarget::Element(key), value_type, format!("value({})", column.name))
+            }
+            Some(RelationTarget::Field { field, .. }) => {
+                let name = field.as_str();
+                if matches!(&column.data_type, DataType::Udt(user, _) if !user.fields.iter().any(|(known, _)| known == name)) {
+                    return Err(CqlError::Invalid(format!("Unknown field {name} for column {}", column.name)));
+                }
+                let (number, field_type) = user_field(column, field, &format!("{}.{name}", column.name))?;
+                (ConditionTarget::Field(number), field_type, format!("{}.{name}", column.name))
+            }
+            _ => (ConditionTarget::Column, column.data_type.clone(), column.name.clone()),
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 use super::scan::{Kind, Scanner, SyntaxError};
 use crate::value::parse::{self, Excerpt, ParseError};
 use crate::value::{build, layout};
-use model::DataType;
+use model::{DataType, UserType};
 
 /// The longest value that JSON may say.
 const VALUE_BYTES_MAX: usize = 64 << 20;
@@ -197,61 +197,73 @@ fn value(scanner: &mut Scanner<'_>, ty: &DataType, out: &mut Vec<u8>) -> Result<
             elements(scanner, element, &JsonError::NullInSet, &mut list)?;
             build::set(element, layout::elements(&list).collect(), out);
         }
-        (DataType::Vector(element, dimension), Kind::Array) => {
-            let mut list = Vec::new();
-            elements(scanner, element, &JsonError::NullInList, &mut list)?;
-            let (expected, actual) = (usize::from(*dimension), layout::elements(&list).count());
-            if actual != expected {
-                return Err(JsonError::Dimension { expected, actual });
-            }
-            for part in layout::elements(&list) {
-                if layout::fixed_length(element).is_some_and(|length| length != part.len()) {
-                    return Err(JsonError::NullInList);
-                }
-                build::vector_element(element, part, out);
-            }
-        }
-        (DataType::Map(key, value_type, _), Kind::Object) => {
-            // Keys and values in the layout of a list, which keeps them in one piece of memory.
-            let mut flat = vec![0; 4];
-            let mut count = 0;
-            scanner.object(|scanner, name| {
-                part(&mut flat, |out| map_key(key, &name, out).map(|()| true))?;
-                count += 2;
-                if part(&mut flat, |out| value(scanner, value_type, out))? { Ok(()) } else { Err(JsonError::NullInMap) }
-            })?;
-            set_count(&mut flat, 0, count)?;
-            let mut parts = layout::elements(&flat);
-            build::map(key, std::iter::from_fn(|| Some((parts.next()?, parts.next()?))).collect(), out);
-        }
-        (DataType::Tuple(types), Kind::Array) => {
-            let mut position = 0;
-            scanner.array(|scanner| {
-                let ty = types.get(position).ok_or(JsonError::TupleLong { expected: types.len(), actual: position + 1 })?;
-                position += 1;
-                part(out, |out| value(scanner, ty, out)).map(|_| ())
-            })?;
-            if position < types.len() {
-                return Err(JsonError::TupleShort { expected: types.len(), actual: position });
-            }
-        }
-        (DataType::Udt(user, _), Kind::Object) => {
-            let mut fields: Vec<Option<Vec<u8>>> = vec![None; user.fields.len()];
-            scanner.object(|scanner, name| {
-                let name = identifier(&name);
-                let Some(position) = user.fields.iter().position(|(field, _)| *field == name) else {
-                    return Err(JsonError::UnknownField { field: Excerpt::new(&name), user_type: Excerpt::new(&user.name) });
-                };
-                let mut bytes = Vec::new();
-                let some = value(scanner, &user.fields[position].1, &mut bytes)?;
-                fields[position] = some.then_some(bytes);
-                Ok(())
-            })?;
-            build::tuple(fields.iter().map(Option::as_deref), out);
-        }
+        (DataType::Vector(element, dimension), Kind::Array) => vector(scanner, element, *dimension, out)?,
+        (DataType::Map(key, value_type, _), Kind::Object) => map(scanner, key, value_type, out)?,
+        (DataType::Tuple(types), Kind::Array) => tuple(scanner, types, out)?,
+        (DataType::Udt(user, _), Kind::Object) => user_type(scanner, user, out)?,
         _ => native(scanner, ty, kind, out)?,
     }
     Ok(true)
+}
+
+fn vector(scanner: &mut Scanner<'_>, element: &DataType, dimension: u16, out: &mut Vec<u8>) -> Result<(), JsonError> {
+    let mut list = Vec::new();
+    elements(scanner, element, &JsonError::NullInList, &mut list)?;
+    let (expected, actual) = (usize::from(dimension), layout::elements(&list).count());
+    if actual != expected {
+        return Err(JsonError::Dimension { expected, actual });
+    }
+    for part in layout::elements(&list) {
+        if layout::fixed_length(element).is_some_and(|length| length != part.len()) {
+            return Err(JsonError::NullInList);
+        }
+        build::vector_element(element, part, out);
+    }
+    Ok(())
+}
+
+fn map(scanner: &mut Scanner<'_>, key: &DataType, value_type: &DataType, out: &mut Vec<u8>) -> Result<(), JsonError> {
+    // Keys and values in the layout of a list, which keeps them in one piece of memory.
+    let mut flat = vec![0; 4];
+    let mut count = 0;
+    scanner.object(|scanner, name| {
+        part(&mut flat, |out| map_key(key, &name, out).map(|()| true))?;
+        count += 2;
+        if part(&mut flat, |out| value(scanner, value_type, out))? { Ok(()) } else { Err(JsonError::NullInMap) }
+    })?;
+    set_count(&mut flat, 0, count)?;
+    let mut parts = layout::elements(&flat);
+    build::map(key, std::iter::from_fn(|| Some((parts.next()?, parts.next()?))).collect(), out);
+    Ok(())
+}
+
+fn tuple(scanner: &mut Scanner<'_>, types: &[DataType], out: &mut Vec<u8>) -> Result<(), JsonError> {
+    let mut position = 0;
+    scanner.array(|scanner| {
+        let ty = types.get(position).ok_or(JsonError::TupleLong { expected: types.len(), actual: position + 1 })?;
+        position += 1;
+        part(out, |out| value(scanner, ty, out)).map(|_| ())
+    })?;
+    if position < types.len() {
+        return Err(JsonError::TupleShort { expected: types.len(), actual: position });
+    }
+    Ok(())
+}
+
+fn user_type(scanner: &mut Scanner<'_>, user: &UserType, out: &mut Vec<u8>) -> Result<(), JsonError> {
+    let mut fields: Vec<Option<Vec<u8>>> = vec![None; user.fields.len()];
+    scanner.object(|scanner, name| {
+        let name = identifier(&name);
+        let Some(position) = user.fields.iter().position(|(field, _)| *field == name) else {
+            return Err(JsonError::UnknownField { field: Excerpt::new(&name), user_type: Excerpt::new(&user.name) });
+        };
+        let mut bytes = Vec::new();
+        let some = value(scanner, &user.fields[position].1, &mut bytes)?;
+        fields[position] = some.then_some(bytes);
+        Ok(())
+    })?;
+    build::tuple(fields.iter().map(Option::as_deref), out);
+    Ok(())
 }
 
 /// Appends an array as a list.

@@ -15,6 +15,7 @@ use crate::cluster::links::frames::RebuildMethod;
 use crate::cluster::links::remote_core::RemoteCore;
 use crate::cluster::membership::view::View;
 use base::{CoreId, Epoch, NodeId, SLOT_COUNT, Slot};
+use cluster::Assignment;
 use shard::{KeyspaceNumber, Serving, SetId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -332,6 +333,19 @@ impl Roles {
     }
 }
 
+fn role_of(assignment: &Assignment, me: NodeId) -> Role {
+    let (is_in_sync, has_restarted) = (assignment.in_sync.contains(&me), assignment.restarted.contains(&me));
+    if assignment.primary == me {
+        Role::Primary
+    } else if is_in_sync && !has_restarted {
+        Role::Secondary
+    } else if is_in_sync || assignment.learners.contains(me) {
+        Role::Learner
+    } else {
+        Role::None
+    }
+}
+
 fn follow_slot(local: &mut LocalSlot, view: &View, keyspace: KeyspaceNumber, slot: Slot, changes: &mut Changes) {
     let place = (keyspace, slot);
     let before = (local.role, local.term);
@@ -345,16 +359,7 @@ fn follow_slot(local: &mut LocalSlot, view: &View, keyspace: KeyspaceNumber, slo
         *local = LocalSlot::default();
         return;
     };
-    let (is_in_sync, has_restarted) = (assignment.in_sync.contains(&view.me), assignment.restarted.contains(&view.me));
-    let role = if assignment.primary == view.me {
-        Role::Primary
-    } else if is_in_sync && !has_restarted {
-        Role::Secondary
-    } else if is_in_sync || assignment.learners.contains(view.me) {
-        Role::Learner
-    } else {
-        Role::None
-    };
+    let role = role_of(assignment, view.me);
     if assignment.epoch == local.epoch && role == before.0 {
         return;
     }
@@ -381,7 +386,7 @@ fn follow_slot(local: &mut LocalSlot, view: &View, keyspace: KeyspaceNumber, slo
                 changes.gained.push(place);
             }
             local.waits.transfer &= assignment.transfer_from.is_some();
-            local.waits.release = has_restarted;
+            local.waits.release = assignment.restarted.contains(&view.me);
         }
         Role::Secondary if is_new_term && before.0 != Role::None => changes.followed.push(place),
         Role::Learner if assignment.rebuild_of(view.me) != local.rebuild => changes.learned.push(place),

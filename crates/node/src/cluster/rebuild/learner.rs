@@ -128,13 +128,21 @@ impl Core {
 
     /// As replica: requests rebuilds and images from primaries, as far as they have connected.
     pub(crate) fn ask<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
-        let Some(cluster) = &mut self.cluster else { return };
+        let Some(cluster) = &self.cluster else { return };
         if cluster.rebuild.learner.wanted.is_empty()
             && cluster.replication.divergence.to_fetch.is_empty()
             && cluster.leadership.stepped_down.is_empty()
         {
             return;
         }
+        self.request_rebuilds(reactor);
+        self.request_keys(reactor);
+        self.tell_stepped_down(reactor);
+    }
+
+    /// As learner: requests a rebuild of the slots that are wanted.
+    fn request_rebuilds<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
+        let Some(cluster) = &mut self.cluster else { return };
         let version = cluster.view.version().to_le_bytes();
         let mut wanted: BTreeMap<(ConnectionId, bool), Slots> = BTreeMap::new();
         // Without room for it, it would only hold back its primaries.
@@ -166,6 +174,11 @@ impl Core {
                 write_rebuild(body, method, &slots);
             });
         }
+    }
+
+    /// As secondary: requests the primary's rows of keys that may be here alone.
+    fn request_keys<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
+        let Some(cluster) = &mut self.cluster else { return };
         for place in cluster.replication.divergence.to_fetch.keys().copied().collect::<Vec<_>>() {
             let Some(local) = cluster.roles.get(place.0, place.1) else { continue };
             if local.role == Role::Learner {
@@ -178,6 +191,12 @@ impl Core {
             let Some(connection) = cluster.incoming_from(primary, place.1) else { continue };
             cluster.ask_for_keys(reactor, connection, place);
         }
+    }
+
+    /// As a primary of before: tells those that follow it that it has stepped down.
+    fn tell_stepped_down<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
+        let Some(cluster) = &mut self.cluster else { return };
+        let version = cluster.view.version().to_le_bytes();
         let mut told: BTreeMap<RemoteCore, Slots> = BTreeMap::new();
         for (place, to) in std::mem::take(&mut cluster.leadership.stepped_down) {
             let assignment = cluster.view.assignment(place.0, place.1).filter(|assignment| assignment.primary == to);

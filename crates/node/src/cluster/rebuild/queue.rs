@@ -86,6 +86,19 @@ impl ReplicaQueue {
         self.again_at_us = 0;
     }
 
+    /// A slot is rebuilt anew: what was to be sent of it, or was sent, does not count.
+    pub(crate) fn withdraw(&mut self, place: (KeyspaceNumber, Slot)) {
+        self.sent.remove(&place);
+        self.jobs.retain_mut(|job| match job {
+            Job::Slot { place: known, .. } => *known != place,
+            Job::Tail { places, .. } => {
+                places.remove(&place);
+                true
+            }
+            Job::Keys(_) | Job::Reconciliation(_) => true,
+        });
+    }
+
     /// Whether clients wait for what comes next.
     pub(crate) fn is_urgent(&self) -> bool {
         matches!(self.jobs.front(), Some(Job::Keys(_) | Job::Reconciliation(_)))

@@ -71,15 +71,7 @@ impl Core {
             local.rebuilding.push((target.0, named, method));
             let place = (keyspace, slot);
             let queue = cluster.rebuild.queues.of(target);
-            queue.sent.remove(&place);
-            queue.jobs.retain_mut(|job| match job {
-                Job::Slot { place: known, .. } => *known != place,
-                Job::Tail { places, .. } => {
-                    places.remove(&place);
-                    true
-                }
-                Job::Keys(_) | Job::Reconciliation(_) => true,
-            });
+            queue.withdraw(place);
             if method == RebuildMethod::Full {
                 queue.jobs.push_back(Job::Slot { place, scan: SlotScan::new(tables, slot) });
             }

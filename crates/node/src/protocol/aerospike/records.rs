@@ -20,7 +20,7 @@ use crate::requests::{REQUEST_BYTES, Request, Work as Waiting};
 use crate::schema_changes::{SchemaAction, SchemaOutcome, SchemaRequest};
 use crate::slow::{Subject, Waited};
 use aerospike::ResultCode;
-use aerospike::exec::{self, Options, Shape, Work};
+use aerospike::exec::{self, Need, Options, RecordCoordinator, Shape, Work};
 use aerospike::info::{NodeView, Truncation};
 use aerospike::session::{Progress, Server};
 use aerospike::wire::{self, info2};
@@ -225,44 +225,59 @@ impl<R: Reactor<Message = Message>> Records<'_, R> {
                 Ok(Progress::Waiting)
             }
             Work::Coordinate(_) if asker.is_some() => Err(ResultCode::PARAMETER),
-            Work::Coordinate(coordinator) => {
-                check_waiting(core)?;
-                core.requests.meter.set_kind(RequestKind::of(coordinator.writes()));
-                let route = core.cluster.is_some().then(|| {
-                    let body = if message.fields.batch.is_some() { &[] } else { body };
-                    Route { is_write: coordinator.writes(), ..route(body, message) }
-                });
-                core.requests.watch.will_wait(Waited::Parts, || Subject::Unknown);
-                let coordinator = AnyCoordinator::Aerospike(coordinator);
-                Ok(
-                    match core.coordinate(
-                        self.reactor,
-                        self.connection,
-                        Reply::Aerospike(Answer::Message(shape)),
-                        coordinator,
-                        route,
-                        bytes,
-                        out,
-                    ) {
-                        Started::Replied => Progress::Replied,
-                        Started::Waiting => Progress::Waiting,
-                    },
-                )
-            }
+            Work::Coordinate(coordinator) => self.coordinate(message, body, shape, coordinator, out),
             // What was declared for a request is never taken away.
             Work::Declare(_) if declared == Declared::Yes => Err(ResultCode::SERVER_ERROR),
-            Work::Declare(needs) => {
-                if let Some(asker) = asker {
-                    core.answer_asker(self.reactor, asker, Err(UNDECLARED));
-                    return Ok(Progress::Waiting);
-                }
-                check_waiting(core)?;
-                let request = core.requests.insert(Request { work: Waiting::Restart(body.into()), ..waits() });
-                let request = SchemaRequest { origin: core.core, request, action: SchemaAction::Change(Box::new(Declaration(needs))) };
-                self.reactor.send(CoreId(0), Message::ChangeSchema(Box::new(request)));
-                Ok(Progress::Waiting)
-            }
+            Work::Declare(needs) => self.declare(needs, body, waits()),
         }
+    }
+
+    /// Starts what takes parts on several cores or members: a batch or a scan.
+    fn coordinate(
+        &mut self,
+        message: &wire::Message<'_>,
+        body: &[u8],
+        shape: Shape,
+        coordinator: Box<dyn RecordCoordinator>,
+        out: &mut Vec<u8>,
+    ) -> Result<Progress, ResultCode> {
+        let core = &mut *self.core;
+        check_waiting(core)?;
+        core.requests.meter.set_kind(RequestKind::of(coordinator.writes()));
+        let route = core.cluster.is_some().then(|| {
+            let body = if message.fields.batch.is_some() { &[] } else { body };
+            Route { is_write: coordinator.writes(), ..route(body, message) }
+        });
+        core.requests.watch.will_wait(Waited::Parts, || Subject::Unknown);
+        let coordinator = AnyCoordinator::Aerospike(coordinator);
+        Ok(
+            match core.coordinate(
+                self.reactor,
+                self.connection,
+                Reply::Aerospike(Answer::Message(shape)),
+                coordinator,
+                route,
+                REQUEST_BYTES + body.len(),
+                out,
+            ) {
+                Started::Replied => Progress::Replied,
+                Started::Waiting => Progress::Waiting,
+            },
+        )
+    }
+
+    /// Has declared what a request is the first to write; it is started again then.
+    fn declare(&mut self, needs: Vec<Need>, body: &[u8], request: Request) -> Result<Progress, ResultCode> {
+        let core = &mut *self.core;
+        if let Some(asker) = self.asker {
+            core.answer_asker(self.reactor, asker, Err(UNDECLARED));
+            return Ok(Progress::Waiting);
+        }
+        check_waiting(core)?;
+        let request = core.requests.insert(Request { work: Waiting::Restart(body.into()), ..request });
+        let request = SchemaRequest { origin: core.core, request, action: SchemaAction::Change(Box::new(Declaration(needs))) };
+        self.reactor.send(CoreId(0), Message::ChangeSchema(Box::new(request)));
+        Ok(Progress::Waiting)
     }
 
     /// Serves what another core or member has sent on: a request about one record, or a part of one about many.

@@ -9,7 +9,7 @@ use crate::schema_changes::{ResolvedChange, SchemaChange, SchemaEnvironment, Sch
 use aerospike::ResultCode;
 use aerospike::exec::Need;
 use aerospike::security::{Command, Privilege, Quotas, Scope, predefined};
-use cql::ddl::{self, DdlError};
+use cql::ddl::{self, DdlError, RoleError};
 use cql::language::ast::{AlterRole, CreateRole, DropRole, GrantRole, Identifier, PasswordHashes, RevokeRole, RoleOption, Statement};
 use cql::permissions::Rights;
 use cql::roles::Roles;
@@ -141,8 +141,8 @@ impl ChangedRoles<'_, '_> {
     fn create(&mut self, name: &str, options: Vec<RoleOption>, (bad_name, exists): (ResultCode, ResultCode)) -> Changed {
         let statement = Statement::CreateRole(CreateRole { name: Identifier::new(name), if_not_exists: false, options });
         self.apply(&statement, |error| match error {
-            DdlError::RoleExists(_) => Some(exists),
-            DdlError::RoleName => Some(bad_name),
+            DdlError::Role(RoleError::RoleExists(_)) => Some(exists),
+            DdlError::Role(RoleError::RoleName) => Some(bad_name),
             other => code_of(other),
         })
     }
@@ -161,7 +161,7 @@ impl ChangedRoles<'_, '_> {
             self.make_predefined(role);
             let grant = GrantRole { role: Identifier::new(&**role), grantee: Identifier::new(user) };
             // It may have the role already, directly or by another one.
-            let has = |error: &DdlError| matches!(error, DdlError::IsMember { member, .. } if member == user);
+            let has = |error: &DdlError| matches!(error, DdlError::Role(RoleError::IsMember { member, .. }) if member == user);
             self.apply(&Statement::GrantRole(grant), |error| code_of(error).filter(|_| !has(error)))?;
         }
         Ok(())
@@ -173,7 +173,9 @@ impl ChangedRoles<'_, '_> {
                 continue;
             }
             let revoke = RevokeRole { role: Identifier::new(&**role), revokee: Identifier::new(user) };
-            self.apply(&Statement::RevokeRole(revoke), |error| code_of(error).filter(|_| !matches!(error, DdlError::IsNotMember { .. })))?;
+            self.apply(&Statement::RevokeRole(revoke), |error| {
+                code_of(error).filter(|_| !matches!(error, DdlError::Role(RoleError::IsNotMember { .. })))
+            })?;
         }
         Ok(())
     }
@@ -300,11 +302,13 @@ fn remove(role: &mut Role, resource: &Resource, permissions: Permissions) {
 /// Why CQL has refused it.
 fn code_of(error: &DdlError) -> Option<ResultCode> {
     Some(match error {
-        DdlError::NotPermitted { .. } | DdlError::Insufficient(_) | DdlError::OnlySuperusers(_) => ResultCode::ROLE_VIOLATION,
-        DdlError::UnknownRole(_) | DdlError::UnknownAlteredRole(_) | DdlError::RoleName => ResultCode::INVALID_ROLE,
+        DdlError::Role(RoleError::NotPermitted { .. } | RoleError::Insufficient(_) | RoleError::OnlySuperusers(_)) => {
+            ResultCode::ROLE_VIOLATION
+        }
+        DdlError::Role(RoleError::UnknownRole(_) | RoleError::UnknownAlteredRole(_) | RoleError::RoleName) => ResultCode::INVALID_ROLE,
         // One does not drop oneself, nor the last one who could make others.
-        DdlError::OwnRole | DdlError::OwnSuperuser | DdlError::LastSuperuser => ResultCode::FORBIDDEN,
-        DdlError::RoleExists(_) => ResultCode::ROLE_ALREADY_EXISTS,
+        DdlError::Role(RoleError::OwnRole | RoleError::OwnSuperuser | RoleError::LastSuperuser) => ResultCode::FORBIDDEN,
+        DdlError::Role(RoleError::RoleExists(_)) => ResultCode::ROLE_ALREADY_EXISTS,
         _ => ResultCode::PARAMETER,
     })
 }

@@ -46,44 +46,54 @@ impl SchemaChange for SchemaStatement {
             true => Arc::new(roles::without_digest_logins(&schema)),
             false => schema,
         };
-        if !schema.roles.is_empty() && !environment.knows_roles {
-            let message = "Roles can be made once every member of the cluster runs a program that knows them";
-            return Err(CqlError::invalid(message).into());
-        }
-        if schema.has_permissions() && !environment.knows_permissions {
-            let message = "Permissions can be granted once every member of the cluster runs a program that knows them";
-            return Err(CqlError::invalid(message).into());
-        }
-        if schema.has_indexes_or_compact_tables() && !environment.knows_indexes {
-            let message =
-                "Indexes and tables with COMPACT STORAGE can be made once every member of the cluster runs a program that knows them";
-            return Err(CqlError::invalid(message).into());
-        }
-        if schema.has_views() && !environment.knows_views {
-            let message = "Materialized views can be made once every member of the cluster runs a program that knows them";
-            return Err(CqlError::invalid(message).into());
-        }
-        if schema.has_cdc_logs() && !environment.knows_cdc {
-            let message = "CDC can be enabled once every member of the cluster runs a program that knows it";
-            return Err(CqlError::invalid(message).into());
-        }
-        if schema.has_functions() && !environment.knows_functions {
-            let message = "Functions can be made once every member of the cluster runs a program that knows them";
-            return Err(CqlError::invalid(message).into());
-        }
-        if schema.has_identities() && !environment.knows_identities {
-            let message = "Identities can be added once every member of the cluster runs a program that knows them";
-            return Err(CqlError::invalid(message).into());
-        }
-        if schema.has_masks() && !environment.knows_masks {
-            let message = "Columns can be masked once every member of the cluster runs a program that knows masks";
-            return Err(CqlError::invalid(message).into());
-        }
-        if schema.has_role_limits() && !environment.knows_role_limits {
-            let message = "Roles can have limits once every member of the cluster runs a program that knows them";
-            return Err(CqlError::invalid(message).into());
-        }
+        check_known(&schema, environment)?;
         let update = SchemaUpdate { schema, dropped, truncated: Vec::new(), events: event.into_iter().chain(further).collect() };
         Ok(ResolvedChange { update: Some(update), warnings })
+    }
+}
+
+/// Refuses a schema with what the program of some member does not know.
+fn check_known(schema: &Schema, environment: &SchemaEnvironment<'_>) -> Result<(), SchemaFailure> {
+    let parts = [
+        (
+            !schema.roles.is_empty() && !environment.knows_roles,
+            "Roles can be made once every member of the cluster runs a program that knows them",
+        ),
+        (
+            schema.has_permissions() && !environment.knows_permissions,
+            "Permissions can be granted once every member of the cluster runs a program that knows them",
+        ),
+        (
+            schema.has_indexes_or_compact_tables() && !environment.knows_indexes,
+            "Indexes and tables with COMPACT STORAGE can be made once every member of the cluster runs a program that knows them",
+        ),
+        (
+            schema.has_views() && !environment.knows_views,
+            "Materialized views can be made once every member of the cluster runs a program that knows them",
+        ),
+        (
+            schema.has_cdc_logs() && !environment.knows_cdc,
+            "CDC can be enabled once every member of the cluster runs a program that knows it",
+        ),
+        (
+            schema.has_functions() && !environment.knows_functions,
+            "Functions can be made once every member of the cluster runs a program that knows them",
+        ),
+        (
+            schema.has_identities() && !environment.knows_identities,
+            "Identities can be added once every member of the cluster runs a program that knows them",
+        ),
+        (
+            schema.has_masks() && !environment.knows_masks,
+            "Columns can be masked once every member of the cluster runs a program that knows masks",
+        ),
+        (
+            schema.has_role_limits() && !environment.knows_role_limits,
+            "Roles can have limits once every member of the cluster runs a program that knows them",
+        ),
+    ];
+    match parts.into_iter().find(|(is_unknown, _)| *is_unknown) {
+        Some((_, message)) => Err(CqlError::invalid(message).into()),
+        None => Ok(()),
     }
 }

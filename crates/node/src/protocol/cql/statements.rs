@@ -1,33 +1,30 @@
 //! QUERY, PREPARE, EXECUTE and BATCH: from a decoded request to work on shards.
 
+mod other;
+mod planned;
+
 use super::failures::{failure, login_failure, login_tag, over_limit};
 use super::prepared::weight;
-use super::replicas::{access, asked, is_write};
+use super::replicas::{access, asked};
 use super::reply_header::ReplyHeader;
 use super::rights;
-use super::schema::SchemaStatement;
-use super::travel;
 use crate::cluster::{Asker, Route};
 use crate::coordination::{Started, Ticket};
 use crate::core::Core;
-use crate::logins::{self, HashedChange};
+use crate::logins;
 use crate::message::{Message, PartId};
 use crate::protocol::{AnyCoordinator, Reply};
 use crate::request_figures::{Class, RequestKind};
 use crate::requests::{REQUEST_BYTES, Request};
-use crate::schema_changes::{SchemaAction, SchemaRequest};
 use crate::slow::{Subject, Waited};
 use crate::tracing::waiting_for;
-use base::CoreId;
-use cql::exec::{BatchCoordinator, Bindings, Execution, Options, Work, start};
+use cql::exec::{Bindings, Execution, Options, Work, start};
 use cql::language::has_more_tokens;
-use cql::listings::{self, Listing};
 use cql::plan::{self, Prepared, Statement};
-use cql::reply::ResultColumn;
-use cql::roles::Proof;
+use cql::roles::{self, Proof};
 use cql::session::{Client, Credentials, Server};
-use cql::wire::{self, Opcode, QueryParameters, ResultColumns, StreamId};
-use cql::{ConnectedClient, CqlError, reply, roles, system};
+use cql::wire::{self, QueryParameters, ResultColumns, StreamId};
+use cql::{ConnectedClient, CqlError, reply, system};
 use io::{ConnectionId, Reactor};
 use model::operation::Context;
 use shard::{Outcome, ShardError};
@@ -253,158 +250,6 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         let options = self.options(header, &query.parameters, &context);
         let execution = Execution { prepared: &prepared, bindings, options, paging_state: query.parameters.paging_state };
         self.run(client, header, &wire::Request::Query(*query), &execution, weight(&prepared), &context, out)
-    }
-
-    /// Runs any statement. Its plan takes `plan_bytes`, if it is kept for this request alone.
-    #[allow(clippy::too_many_arguments, reason = "a statement, its request and its reply")]
-    fn run(
-        &mut self,
-        client: &mut Client,
-        header: ReplyHeader,
-        request: &wire::Request<'_>,
-        execution: &Execution<'_>,
-        plan_bytes: usize,
-        context: &Context,
-        out: &mut Vec<u8>,
-    ) -> Result<Progress, CqlError> {
-        self.core.requests.meter.set_kind(kind_of(&execution.prepared.statement));
-        if is_virtual(execution.prepared) {
-            self.core.read_system_table(execution, context, out)?;
-            return Ok(Progress::Replied);
-        }
-        let header = header.asking(asked(self.core.cluster.as_deref(), &execution.prepared.statement, execution.options.consistency));
-        let subject = || Subject::Plan(Arc::clone(execution.prepared));
-        match start(execution, context)? {
-            Work::Partition(token) => {
-                self.check_waiting()?;
-                let owner = token.slot().core(self.core.cores);
-                self.trace(|| format!("The partition with token {} belongs to core {}", token.0, owner.0));
-                let access = access(self.core.cluster.as_deref(), execution.prepared, token, execution.options.consistency)?;
-                let bytes = REQUEST_BYTES + execution.bindings.bytes() + plan_bytes;
-                let route = self.route_single(client, header, request, execution, token);
-                let tells_tablet = client.wants_tablets && self.is_misplaced(request, execution.prepared, token);
-                let single = Request::single(self.connection, Reply::Cql(header), bytes);
-                let request = Request { asker: self.asker, route, tells_tablet, ..single };
-                self.core.requests.watch.will_wait(Waited::Owner, subject);
-                let part = PartId { request: self.core.requests.insert(request), part: PartId::WHOLE };
-                // A part of this core is answered like any other: by `deliver`, once this connection's bytes are served.
-                self.reactor.send(owner, Message::Run { part, access, operation: execution.to_operation() });
-                Ok(Progress::Waiting)
-            }
-            Work::Coordinate(coordinator) => {
-                self.trace(|| format!("Core {} coordinates a read of partitions or ranges", self.core.core.0));
-                self.check_waiting()?;
-                let bytes = REQUEST_BYTES + execution.bindings.bytes() + plan_bytes;
-                let prepared = execution.prepared;
-                let route = self.route(client, header, request, &[prepared], execution.options.consistency, is_write(prepared));
-                self.core.requests.watch.will_wait(Waited::Parts, subject);
-                Ok(self.coordinate(header, AnyCoordinator::Cql(coordinator), route, bytes, out))
-            }
-            Work::Batch(mut coordinator) => {
-                self.trace(|| format!("Core {} coordinates writes", self.core.core.0));
-                self.check_waiting()?;
-                if matches!(execution.prepared.statement, Statement::Batch(_)) {
-                    coordinator.limit(&self.core.config.live.batch_limits())?;
-                }
-                let bytes = REQUEST_BYTES + execution.bindings.bytes() + plan_bytes;
-                let (prepared, consistency) = ([execution.prepared], execution.options.consistency);
-                let route = self.route(client, header, request, &prepared, consistency, true);
-                let pack = || travel::pack(header, client.keyspace.as_deref(), request, &prepared);
-                let log_bytes = self.log(&mut coordinator, route.as_ref(), pack, context)?;
-                self.core.requests.watch.will_wait(Waited::Parts, subject);
-                Ok(self.coordinate(header, AnyCoordinator::Cql(coordinator), route, bytes + log_bytes, out))
-            }
-            Work::Other => self.run_other(client, header, execution.prepared, out),
-        }
-    }
-
-    /// Has a batch logged that has to be. Gives the memory that this takes.
-    pub(super) fn log(
-        &self,
-        coordinator: &mut BatchCoordinator,
-        route: Option<&Route>,
-        pack: impl FnOnce() -> Option<Box<[u8]>>,
-        context: &Context,
-    ) -> Result<usize, CqlError> {
-        if !coordinator.needs_log() {
-            return Ok(0);
-        }
-        let request = route.and_then(|route| route.request.clone()).or_else(|| pack().map(Arc::from));
-        let Some(request) = request else { return Err(CqlError::Server("the batch cannot be written to its log".to_owned())) };
-        let bytes_max = self.core.shard.engine().batch_bytes_max() / 2;
-        if request.len() > bytes_max {
-            let message = format!("Batch too large: one over several partitions may have {bytes_max} bytes, unless it is UNLOGGED");
-            return Err(CqlError::Invalid(message));
-        }
-        let bytes = request.len();
-        coordinator.log(request, context);
-        Ok(bytes)
-    }
-
-    /// Statements that are not about rows.
-    fn run_other(
-        &mut self,
-        client: &mut Client,
-        header: ReplyHeader,
-        prepared: &Arc<Prepared>,
-        out: &mut Vec<u8>,
-    ) -> Result<Progress, CqlError> {
-        let action = match &prepared.statement {
-            Statement::Use(keyspace) => {
-                reply::write_frame(out, header.version, header.stream, Opcode::Result, |body| wire::write_set_keyspace(body, keyspace));
-                client.use_keyspace(keyspace);
-                return Ok(Progress::Replied);
-            }
-            Statement::Describe(statement) => {
-                let view = self.core.view();
-                let description = cql::describe::describe(statement, client.keyspace.as_deref(), &view)
-                    .map_err(|error| CqlError::Invalid(error.to_string()))?;
-                let columns: Vec<ResultColumn> =
-                    description.columns.into_iter().map(|(name, data_type)| ResultColumn { name: name.to_owned(), data_type }).collect();
-                let rows: Vec<Vec<Option<Vec<u8>>>> = description.rows.into_iter().map(|row| row.into_iter().map(Some).collect()).collect();
-                reply::write_rows(out, header.version, header.stream, "system", "describe", &columns, &rows);
-                return Ok(Progress::Replied);
-            }
-            Statement::Truncate(table) => SchemaAction::Truncate(vec![table.id]),
-            Statement::Schema(statement) => {
-                let (keyspace, role) = (prepared.keyspace.clone(), client.role.clone());
-                if let Some(role) = &role {
-                    let checks_permissions = self.core.config.checks_permissions;
-                    let asker = listings::Asker { role, keyspace: client.keyspace.as_deref(), checks_permissions };
-                    if let Some(listing) = listings::list(statement, &self.core.schema, &asker) {
-                        let Listing { table, columns, rows } = listing?;
-                        if rows.is_empty() {
-                            reply::write_void(out, header.version, header.stream);
-                        } else {
-                            reply::write_rows(out, header.version, header.stream, listings::KEYSPACE, table, &columns, &rows);
-                        }
-                        return Ok(Progress::Replied);
-                    }
-                    if let Some(password) = roles::password_of(statement)? {
-                        self.check_waiting()?;
-                        let request = Request::single(self.connection, Reply::Cql(header), REQUEST_BYTES);
-                        let mut change = SchemaStatement { keyspace, role: Some(Arc::clone(role)), statement: statement.clone() };
-                        let change: HashedChange = Box::new(move |hashes| {
-                            hashes.into_iter().for_each(|hashes| roles::set_hash(&mut change.statement, hashes));
-                            change.into_action()
-                        });
-                        let hashing = self.core.hash_password(self.reactor, request, password.to_owned(), change);
-                        hashing.map_err(|refusal| login_failure(&refusal))?;
-                        return Ok(Progress::Waiting);
-                    }
-                }
-                SchemaStatement { keyspace, role, statement: statement.clone() }.into_action()
-            }
-            Statement::Select(_) | Statement::Modify(_) | Statement::Batch(_) => {
-                return Err(CqlError::Server("a statement about rows was not given to a shard".to_owned()));
-            }
-        };
-        self.check_waiting()?;
-        self.core.requests.watch.will_wait(Waited::Other, || Subject::Plan(Arc::clone(prepared)));
-        let request = self.core.requests.insert(Request::single(self.connection, Reply::Cql(header), REQUEST_BYTES));
-        let request = SchemaRequest { origin: self.core.core, request, action };
-        self.reactor.send(CoreId(0), Message::ChangeSchema(Box::new(request)));
-        Ok(Progress::Waiting)
     }
 
     fn prepare(

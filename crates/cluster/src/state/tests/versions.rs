@@ -1,0 +1,139 @@
+//! What waits until every member knows it.
+
+use super::*;
+
+#[test]
+fn roles_wait_until_every_member_knows_them() {
+    let mut cluster = Cluster { state: State::founded(7, "test".to_owned(), knows(1, 1, 4, 6), Schema::empty(), 1), index: 1 };
+    cluster.apply(&Command::Join { profile: knows(2, 2, 4, 7), replaces: None });
+    let roles = BTreeMap::from([("jo".to_owned(), Arc::new(model::Role::default()))]);
+    let schema = Schema { version: 99, roles, ..Schema::clone(&cluster.state.schema) };
+    let change = Command::Schema { expected: cluster.state.schema.version, document: schema_blob::encode(&schema) };
+    assert_eq!(cluster.apply(&change), Outcome::Refused(Refused::BadSchema));
+    cluster.apply(&Command::Started { node: NodeId(1), previous: 1, profile: knows(1, 3, 4, 7) });
+    assert_eq!(cluster.apply(&change), Outcome::Done);
+    assert!(cluster.state.schema.roles.contains_key("jo"));
+}
+
+#[test]
+fn masks_wait_until_every_member_knows_them() {
+    let mut cluster = Cluster { state: State::founded(7, "test".to_owned(), knows(1, 1, 4, 14), Schema::empty(), 1), index: 1 };
+    cluster.apply(&Command::Join { profile: knows(2, 2, 4, 15), replaces: None });
+    let declared = Schema::empty().declare_bins("ks", "t", &[], 1).expect("a record set").expect("a new one");
+    let mut schema = Schema { version: 99, ..declared.schema };
+    let keyspace = Arc::make_mut(schema.keyspaces.get_mut("ks").expect("a keyspace"));
+    let table = Arc::make_mut(keyspace.tables.get_mut("t").expect("a table"));
+    let mask = model::ColumnMask { keyspace: "system".to_owned(), function: "mask_null".to_owned(), arguments: Vec::new() };
+    table.columns[0].mask = Some(Arc::new(mask));
+    let change = Command::Schema { expected: cluster.state.schema.version, document: schema_blob::encode(&schema) };
+    assert_eq!(cluster.apply(&change), Outcome::Refused(Refused::BadSchema));
+    cluster.apply(&Command::Started { node: NodeId(1), previous: 1, profile: knows(1, 3, 4, 15) });
+    assert_eq!(cluster.apply(&change), Outcome::Done);
+    assert!(cluster.state.schema.has_masks());
+}
+
+#[test]
+fn cdc_logs_wait_until_every_member_writes_them() {
+    let mut cluster = Cluster { state: State::founded(7, "test".to_owned(), knows(1, 1, 4, 14), Schema::empty(), 1), index: 1 };
+    cluster.apply(&Command::Join { profile: knows(2, 2, 4, 15), replaces: None });
+    let key = Column {
+        id: ColumnId(0),
+        name: "k".to_owned(),
+        kind: ColumnKind::PartitionKey,
+        order: Order::Ascending,
+        data_type: DataType::Blob,
+        mask: None,
+    };
+    let mut log = Table {
+        id: TableId(1),
+        uuid: 7,
+        keyspace: "k".to_owned(),
+        name: "t_scylla_cdc_log".to_owned(),
+        columns: vec![key],
+        partition_key_len: 1,
+        clustering_len: 0,
+        next_column: ColumnId(1),
+        dropped_columns: BTreeMap::new(),
+        options: TableOptions::default(),
+        records: None,
+        indexes: BTreeMap::new(),
+        compact: false,
+        views: BTreeSet::new(),
+        view: None,
+    };
+    log.options.kept.insert(CDC_LOG_OPTION.to_owned(), KeptOption::Map(BTreeMap::from([("base".to_owned(), "t".to_owned())])));
+    let mut keyspace = keyspace("k", 1);
+    keyspace.tables.insert(log.name.clone(), Arc::new(log));
+    let mut schema = Schema { version: 99, next_table: TableId(2), ..Schema::clone(&cluster.state.schema) };
+    schema.keyspaces.insert("k".to_owned(), Arc::new(keyspace));
+    let change = Command::Schema { expected: cluster.state.schema.version, document: schema_blob::encode(&schema) };
+    assert!(!cluster.state.knows_cdc());
+    assert_eq!(cluster.apply(&change), Outcome::Refused(Refused::BadSchema));
+    cluster.apply(&Command::Started { node: NodeId(1), previous: 1, profile: knows(1, 3, 4, 15) });
+    assert!(cluster.state.knows_cdc());
+    assert_eq!(cluster.apply(&change), Outcome::Done);
+}
+
+#[test]
+fn log_ins_by_digests_wait_until_every_member_knows_them() {
+    let mut cluster = Cluster { state: State::founded(7, "test".to_owned(), knows(1, 1, 4, 13), Schema::empty(), 1), index: 1 };
+    let role = model::Role { griddb_hash: Some("$2b$10$hash".to_owned()), ..model::Role::default() };
+    let roles = BTreeMap::from([("jo".to_owned(), Arc::new(role))]);
+    let schema = Schema { version: 99, roles, ..Schema::clone(&cluster.state.schema) };
+    let change = Command::Schema { expected: cluster.state.schema.version, document: schema_blob::encode(&schema) };
+    assert_eq!(cluster.apply(&change), Outcome::Refused(Refused::BadSchema));
+    cluster.apply(&Command::Started { node: NodeId(1), previous: 1, profile: knows(1, 2, 4, 14) });
+    assert_eq!(cluster.apply(&change), Outcome::Done);
+    assert_eq!(cluster.state.schema.roles, schema.roles);
+}
+
+#[test]
+fn limits_of_roles_wait_until_every_member_knows_them() {
+    let mut cluster = Cluster { state: State::founded(7, "test".to_owned(), knows(1, 1, 4, 15), Schema::empty(), 1), index: 1 };
+    let mut role = model::Role::default();
+    role.limits.set(model::Limit::Connections, 5);
+    let roles = BTreeMap::from([("jo".to_owned(), Arc::new(role))]);
+    let schema = Schema { version: 99, roles, ..Schema::clone(&cluster.state.schema) };
+    let change = Command::Schema { expected: cluster.state.schema.version, document: schema_blob::encode(&schema) };
+    assert_eq!(cluster.apply(&change), Outcome::Refused(Refused::BadSchema));
+    cluster.apply(&Command::Started { node: NodeId(1), previous: 1, profile: knows(1, 2, 4, 16) });
+    assert_eq!(cluster.apply(&change), Outcome::Done);
+    assert_eq!(cluster.state.schema.roles, schema.roles);
+}
+
+#[test]
+fn the_cluster_goes_by_the_latest_version_that_every_member_knows() {
+    let mut state = State::founded(7, "test".to_owned(), knows(1, 1, 3, 3), Schema::empty(), 1);
+    let mut index = 1;
+    let mut apply = |command: Command| {
+        index += 1;
+        let before = state.protocol_version();
+        let outcome = state.apply(index, &command);
+        assert!(state.protocol_version() >= before, "{command:?}");
+        assert!(State::decode(&state.encode(), Versions::new(3, 5)).is_ok());
+        (outcome, state.protocol_version())
+    };
+    let join = |host, oldest, latest| Command::Join { profile: knows(host, u64::from(host), oldest, latest), replaces: None };
+    let started = |host: u32, previous, incarnation, oldest, latest| Command::Started {
+        node: NodeId(host),
+        previous,
+        profile: knows(host, incarnation, oldest, latest),
+    };
+    assert_eq!(apply(join(2, 3, 4)), (Outcome::Joined(NodeId(2)), 3));
+    let too_new = Refused::TooNew { agreed: 3, known: Versions::new(4, 5) };
+    assert_eq!(apply(join(3, 4, 5)), (Outcome::Refused(too_new.clone()), 3));
+    assert_eq!(apply(join(3, 3, 3)), (Outcome::Joined(NodeId(3)), 3));
+    // Steps back are possible before all know more.
+    assert_eq!(apply(started(2, 2, 22, 3, 3)), (Outcome::Done, 3));
+    assert_eq!(apply(started(2, 22, 23, 3, 4)), (Outcome::Done, 3));
+    assert_eq!(apply(started(2, 23, 24, 4, 5)), (Outcome::Refused(too_new), 3));
+    assert_eq!(apply(started(1, 1, 11, 3, 4)), (Outcome::Done, 3));
+    assert_eq!(apply(Command::Down { node: NodeId(3) }), (Outcome::Done, 3), "it comes back");
+    // Who asks again to be taken in says nothing of a new process.
+    assert_eq!(apply(join(3, 3, 4)), (Outcome::Joined(NodeId(3)), 3));
+    assert_eq!(apply(Command::Remove { node: NodeId(3), force: false }), (Outcome::Removed { lost: 0 }, 4));
+    let too_old = Refused::TooOld { agreed: 4, known: Versions::new(3, 3) };
+    assert_eq!(apply(join(4, 3, 3)), (Outcome::Refused(too_old.clone()), 4));
+    assert_eq!(apply(started(2, 23, 25, 3, 3)), (Outcome::Refused(too_old), 4));
+    assert_eq!(apply(join(4, 4, 5)), (Outcome::Joined(NodeId(4)), 4));
+}
