@@ -94,7 +94,7 @@ impl Engine {
         let recovery = self.recovery.as_ref().map_or(0, crate::recovery::Recovery::buffer_bytes);
         let reads = self.memory.pin_bytes() + self.pages.bytes() + self.prefixes.bytes() + self.dead_runs.bytes();
         let encryption = self.encryption.as_ref().map_or(0, |encryption| encryption.buffer_bytes());
-        self.index.bytes() + reads + buffers + background + recovery + encryption
+        self.index.bytes() + self.graph_bytes + reads + buffers + background + recovery + encryption
     }
 
     /// How many frames there is memory for now.

@@ -65,6 +65,8 @@ pub struct Engine {
     pub(crate) paging: Paging,
     pub(crate) prefixes: Prefixes,
     pub(crate) dead_runs: DeadRuns,
+    /// What graphs of vectors take of the shard's memory.
+    pub(crate) graph_bytes: usize,
     pub(crate) recovery: Option<Recovery>,
     pub(crate) progress: RecoveryProgress,
     pub(crate) damage_reports: Vec<DamageReport>,
@@ -130,6 +132,7 @@ impl Engine {
             paging: Paging::default(),
             prefixes: Prefixes::default(),
             dead_runs: DeadRuns::default(),
+            graph_bytes: 0,
             checkpoints: Checkpoints::default(),
             scrub: Scrub::default(),
             turns: Turns::default(),

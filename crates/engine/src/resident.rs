@@ -59,6 +59,11 @@ impl Engine {
         self.config.memory_limit_bytes
     }
 
+    /// What the shard has in memory besides: it counts as memory of the engine.
+    pub fn set_graph_bytes(&mut self, bytes: usize) {
+        self.graph_bytes = bytes;
+    }
+
     /// A copy of a row that lives until the turn is over, as rows that are borrowed from memory do.
     #[must_use]
     pub fn lend(&self, row: &[u8]) -> &[u8] {

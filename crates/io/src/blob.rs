@@ -14,6 +14,8 @@
 //! | one is good | that one; the other is written again |
 //! | none is good, and the manifest names the blob | it is lost: the node must not start |
 //!
+//! A blob that can be made again ([`DISPENSABLE_PREFIX`]) is not lost but missing.
+//!
 //! The *manifest* is itself a blob. It names every blob that was ever stored, so that a lost one is not taken for one that never was.
 //! Everything here is a value: `io-linux` does it with files, the simulator with memory.
 
@@ -26,6 +28,9 @@ use std::fmt;
 
 /// The blob that names all others.
 pub const MANIFEST_BLOB: &str = "manifest";
+/// Blobs whose names begin so may be lost: what they hold can be made again.
+pub const DISPENSABLE_PREFIX: &str = "vectors-";
+
 /// Each blob has so many copies.
 pub const BLOB_COPIES: usize = 2;
 
@@ -249,6 +254,7 @@ pub fn recover_blobs_without(
                 recovered.blobs.insert(name.to_owned(), blob);
                 recovered.repairs.extend(faults);
             }
+            Err(_) if name.starts_with(DISPENSABLE_PREFIX) => {}
             Err(faults) => lost.push((name.to_owned(), faults)),
         }
     }

@@ -14,8 +14,8 @@ mod stable;
 
 pub use base::Now;
 pub use blob::{
-    BLOB_COPIES, Blob, BlobCopy, BlobFault, BlobOwner, BlobRepair, BlobSealer, BlobsLost, MANIFEST_BLOB, RecoveredBlobs, Sealed,
-    choose_copy, is_blob_name, open_blob, recover_blobs, recover_blobs_without, seal_blob,
+    BLOB_COPIES, Blob, BlobCopy, BlobFault, BlobOwner, BlobRepair, BlobSealer, BlobsLost, DISPENSABLE_PREFIX, MANIFEST_BLOB,
+    RecoveredBlobs, Sealed, choose_copy, is_blob_name, open_blob, recover_blobs, recover_blobs_without, seal_blob,
 };
 pub use disk::{DiskCompletion, DiskError, DiskRequest, DiskTag, FileId, Work, WriteSource};
 pub use network::{ConnectionId, ListenerId, Placement};

@@ -17,7 +17,7 @@ use crate::protocol::{CoreStates, Workspaces};
 use crate::requests::{RequestId, Requests};
 use crate::schema_changes::{Marks, SchemaChanges};
 use crate::transport::TlsBuffers;
-use base::CoreId;
+use base::{CoreId, TableId};
 use io::{ConnectionId, Reactor};
 use model::Schema;
 use model::operation::Context;
@@ -64,6 +64,8 @@ pub struct Core {
     pub(crate) is_damaged: bool,
     pub(crate) backup: Option<Box<CoreBackup>>,
     pub(crate) restores: Restores,
+    /// The index of whose graph a part is being stored.
+    pub(crate) vector_part_in_flight: Option<TableId>,
 }
 
 /// What a core is made of.
@@ -126,6 +128,7 @@ impl Core {
             is_damaged: false,
             backup: None,
             restores: Restores::default(),
+            vector_part_in_flight: None,
         };
         if core.cluster.is_some() {
             // A process that starts anew has its tables, and does not know yet whose they are.

@@ -133,6 +133,7 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
         let logins_due_us = self.logins_turn(reactor);
         let protocols_due_us = self.protocols_turn(reactor);
         // Before what was written leaves for other members.
+        self.vector_images_turn(reactor);
         let backup_due_us = self.backup_turn(reactor);
         let cluster_due_us = self.cluster_turn(reactor);
         for (tag, request) in self.shard.take_requests() {

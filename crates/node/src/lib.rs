@@ -32,6 +32,7 @@ mod tags;
 mod traces;
 mod tracing;
 mod transport;
+mod vector_images;
 
 pub use crate::audit::{
     AuditConfig, AuditFilter, AuditMessage, Categories, Category, Lines, Names, OperatorAudit, OperatorFailure, OperatorRequest, WhenFull,
@@ -60,3 +61,4 @@ pub use protocol::Protocol;
 pub use protocol::cql::SharedStatements;
 pub use request_figures::{LATENCY_BOUNDS_US, Latencies, MEASURED_PROTOCOLS, RequestFigures, RequestKind};
 pub use transport::ClientTlsConfig;
+pub use vector_images::take_vector_images;

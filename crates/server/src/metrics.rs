@@ -55,6 +55,16 @@ fn of_report(report: &Report, schema: &Schema, backups: &BackupFigures) -> Strin
     per_core("tarndb_batches_unfinished", "gauge", help, |core| core.unfinished_batches);
     let help = "Slots whose rows still have to be indexed, counted by index.";
     per_core("tarndb_index_slots_left", "gauge", help, |core| core.slots_to_index.into());
+    let help = "Vectors in the graphs of indexes on vectors.";
+    per_core("tarndb_vectors_linked", "gauge", help, |core| core.vectors_linked);
+    let help = "Vectors that the graphs had stored before the start.";
+    per_core("tarndb_vectors_restored", "gauge", help, |core| core.vectors_restored);
+    let help = "Vectors that are yet to be linked, and rows that are yet to be looked at for them.";
+    per_core("tarndb_vectors_left", "gauge", help, |core| core.vectors_left);
+    let help = "Memory of the graphs of indexes on vectors.";
+    per_core("tarndb_vectors_bytes", "gauge", help, |core| core.vector_bytes);
+    let help = "Indexes on vectors without a graph, as there is no memory for it: all rows are compared.";
+    per_core("tarndb_vector_indexes_refused", "gauge", help, |core| core.vector_indexes_refused);
     let help = "Slots that materialized views still have to be built from, counted by view.";
     per_core("tarndb_view_slots_left", "gauge", help, |core| core.view_slots_left.into());
     let help = "Slots with writes that have not reached their materialized views and that their coordinators have left.";

@@ -14,10 +14,10 @@ use model::schema_blob::{self, SchemaBlobError};
 use node::{
     AerospikeConfig, AuditConfig, Board, CertificateLogins, ClientTlsConfig, ClusterConfig, Core, CoreParts, FirstSuperuser, IdentityKind,
     LOG_BLOB, Listening, LiveSettings, MetadataBlobs, NodeConfig, Protocol, SCHEMA_BLOB, SNAPSHOT_BLOB, SharedStatements, Versions,
-    replication_blob, truncations_blob,
+    replication_blob, take_vector_images, truncations_blob,
 };
 use node_linux::CoreFactory;
-use shard::{Durability, Shard, decode_truncations};
+use shard::{Durability, Shard, VectorImages, decode_truncations};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -89,7 +89,7 @@ pub(crate) fn memory_shares(config: &Config, cores: u16) -> Result<MemoryShares,
 }
 
 /// What a core has stored: up to where tables are empty, and what it keeps for replicas that are away.
-type CoreBlobs = (BTreeMap<TableId, Sequence>, Option<Vec<u8>>);
+type CoreBlobs = ((BTreeMap<TableId, Sequence>, Option<Vec<u8>>), VectorImages);
 
 /// By what this node, its peers and its clients know each other.
 pub(crate) struct Secrets {
@@ -117,6 +117,7 @@ pub(crate) struct NodeParts {
     config: Arc<NodeConfig>,
     metadata: MetadataBlobs,
     replication: Vec<Option<Vec<u8>>>,
+    vectors: Vec<VectorImages>,
     schema: Arc<Schema>,
     statements: Arc<SharedStatements>,
     truncations: Vec<BTreeMap<TableId, Sequence>>,
@@ -148,8 +149,11 @@ struct Intervals {
 
 impl NodeParts {
     /// Reads the parts, making what is missing in a new data directory.
-    pub(crate) fn open(config: &Config, data_dir: &DataDir, losses: Losses, shared: SharedParts) -> Result<Self, NodeError> {
-        let (cores, blobs) = (data_dir.cores, &data_dir.blobs);
+    pub(crate) fn open(config: &Config, data_dir: &mut DataDir, losses: Losses, shared: SharedParts) -> Result<Self, NodeError> {
+        let cores = data_dir.cores;
+        // They are large, and nobody else needs them.
+        let vectors = take_vector_images(&mut data_dir.blobs, cores);
+        let blobs = &data_dir.blobs;
         let schema = match blobs.get(SCHEMA_BLOB) {
             Some(bytes) => schema_blob::decode(bytes)?,
             None => Schema::empty(),
@@ -172,6 +176,7 @@ impl NodeParts {
             config: Arc::new(node_config(config, data_dir, shared, &shares)),
             metadata: MetadataBlobs { log: blobs.get(LOG_BLOB).cloned(), snapshot: blobs.get(SNAPSHOT_BLOB).cloned() },
             replication: (0..cores).map(|core| blobs.get(&replication_blob(CoreId(core))).cloned()).collect(),
+            vectors,
             schema: Arc::new(schema),
             statements: Arc::new(SharedStatements::new(usize::try_from(shares.statements_bytes).unwrap_or(usize::MAX))),
             truncations,
@@ -197,6 +202,7 @@ impl NodeParts {
             config,
             metadata,
             replication,
+            vectors,
             schema,
             statements,
             truncations,
@@ -212,7 +218,7 @@ impl NodeParts {
         } = self;
         let (durability, cores) = (self.durability, self.cores);
         let boot = boot_number();
-        let make = move |(((truncations, replication), memory), files): ((CoreBlobs, MappedMemory), ShardFiles)| {
+        let make = move |((((truncations, replication), vectors), memory), files): ((CoreBlobs, MappedMemory), ShardFiles)| {
             let (config, schema, statements) = (Arc::clone(&config), Arc::clone(&schema), Arc::clone(&statements));
             let (metadata, ready, log_key) = (metadata.clone(), ready.clone(), log_key.clone());
             Box::new(move |environment: &mut CoreEnv| {
@@ -240,7 +246,8 @@ impl NodeParts {
                 environment.entropy(&mut nonce);
                 // The core's number in the top bits keeps the numbers of one start apart.
                 let nonce = (u64::from_le_bytes(nonce) >> 16) | (u64::from(core.0) << 48);
-                let shard = Shard::new(engine, durability, tables, truncations, nonce);
+                let mut shard = Shard::new(engine, durability, tables, truncations, nonce);
+                shard.set_vector_images(vectors);
                 let tell = move || {
                     // Whoever waits may have been told to end.
                     let _ = ready.send(());
@@ -250,7 +257,7 @@ impl NodeParts {
                     .with_on_failure(Box::new(move |error| fail(core, &files, error)))
             }) as CoreFactory
         };
-        truncations.into_iter().zip(replication).zip(memory).zip(files).map(make).collect()
+        truncations.into_iter().zip(replication).zip(vectors).zip(memory).zip(files).map(make).collect()
     }
 }
 

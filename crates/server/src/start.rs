@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: StartArguments, from_variables: &[String]) -> Resul
     let secrets = Secrets { tls, client_tls: client_tls.as_ref().map(ClientTlsSource::config), superuser: superuser.first.clone() };
     let audit_config = audit.as_ref().map(AuditWriter::config);
     let shared = SharedParts { board: Arc::clone(&board), settings, secrets, audit: audit_config };
-    let machine = start_cores(&config, &data_dir, losses, shared, ready)?;
+    let machine = start_cores(&config, &mut data_dir, losses, shared, ready)?;
     board.backup().set_waker(data_dir.cores, machine.waker());
     if let Some(source) = client_tls {
         source.follow();
@@ -103,7 +103,13 @@ pub(crate) fn run(arguments: StartArguments, from_variables: &[String]) -> Resul
 }
 
 /// Wires a node's cores to this machine.
-fn start_cores(config: &Config, data_dir: &DataDir, losses: Losses, shared: SharedParts, ready: Sender<()>) -> Result<Machine, Failure> {
+fn start_cores(
+    config: &Config,
+    data_dir: &mut DataDir,
+    losses: Losses,
+    shared: SharedParts,
+    ready: Sender<()>,
+) -> Result<Machine, Failure> {
     tracing::info!(cores = data_dir.cores, capacity = %data_dir.capacity, memory_limit = %config.memory_limit, blobs = data_dir.blobs.len(), "starting");
     let spread = |port| ListenerOptions { address: SocketAddr::new(config.listen, port), placement: Placement::Spread };
     let mut listeners =

@@ -37,6 +37,7 @@ impl Shard {
                 if let Some(kept) = &mut self.kept {
                     kept.wrote(&self.run.batch);
                 }
+                self.vectors.wrote(&self.run.batch);
                 self.settle_deltas(now);
                 let is_acknowledged_later = self.durability == Durability::Device || self.is_uncommitted();
                 if is_acknowledged_later { Outcome::Unsynced(sequence) } else { Outcome::Done }

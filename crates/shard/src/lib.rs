@@ -7,6 +7,7 @@
 //! In a cluster the node says which slots are served here ([`Shard::serve`]), sends what was written ([`Shard::written`]) and says how far
 //! others have it ([`Shard::set_committed`]); until then replies wait (`held`). A secondary writes what it is sent ([`Shard::apply_received`]).
 //! Rows that another member lacks are given by slot or by key (`catch_up`). Which partitions operations ask for most is known by samples (`hot`).
+//! Graphs of vectors follow the rows (`vectors`).
 
 mod apply;
 mod backup;
@@ -27,6 +28,7 @@ mod shard;
 mod store;
 mod table_state;
 mod tables;
+mod vectors;
 mod waiters;
 
 #[cfg(test)]
@@ -44,3 +46,4 @@ pub use replicated::Receipt;
 pub use replication::{Access, KeyspaceNumber, Serving, SetId, Written};
 pub use shard::Shard;
 pub use tables::decode_truncations;
+pub use vectors::{VECTORS_SCAN, VectorFigures, VectorImages, VectorIndex, VectorPart};

@@ -126,7 +126,10 @@ impl Shard {
         }
         let waiter = RECEIVER | u64::from(receiver);
         let outcome = match self.engine.apply(now, batch) {
-            Ok(sequence) => Ok(Receipt::Applied(sequence)),
+            Ok(sequence) => {
+                self.vectors.wrote(batch);
+                Ok(Receipt::Applied(sequence))
+            }
             Err(WriteError::Miss(miss)) => {
                 self.engine.fetch(&miss, waiter);
                 return Ok(Receipt::Waits);

@@ -244,6 +244,12 @@ impl Replication {
         }
     }
 
+    /// All slots that an operation on a table may enter as their primary's; none for one that reads any replica's rows.
+    pub(crate) fn served(&self, table: TableId) -> Vec<Slot> {
+        let is_served = |slot: &Slot| self.locate(table, *slot).is_ok();
+        if self.access == Access::AnyReplica { Vec::new() } else { (0..SLOT_COUNT as u16).map(Slot).filter(is_served).collect() }
+    }
+
     /// A scan of a table passes these slots.
     pub(crate) fn enter_all(&self, table: TableId, first: Slot, last: Slot) -> Result<(), Stop> {
         if self.access == Access::AnyReplica {

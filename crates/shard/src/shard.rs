@@ -8,6 +8,7 @@ use crate::parked::{Locked, Parked, ParkedOperations};
 use crate::replication::{Access, Replication};
 use crate::store::EngineStore;
 use crate::table_state::Tables;
+use crate::vectors::Vectors;
 use crate::waiters::{Reading, Waiters};
 use crate::{Durability, Outcome, ShardError, Ticket};
 use base::{Now, TableId, Token};
@@ -39,6 +40,7 @@ pub struct Shard {
     /// Scans that have something of the engine's, or wait for it.
     pub(crate) scans: BTreeMap<u32, Reading>,
     pub(crate) tables: Tables,
+    pub(crate) vectors: Vectors,
     pub(crate) clock: Clock,
     noting: Noting,
     is_flushing: bool,
@@ -104,6 +106,7 @@ impl Shard {
             waiters: Waiters::default(),
             scans: BTreeMap::new(),
             tables: Tables::new(tables, truncations),
+            vectors: Vectors::default(),
             clock: Clock { last_timestamp_us: 0, nonce },
             noting: Noting::new(nonce),
             is_flushing: false,
@@ -175,6 +178,7 @@ impl Shard {
             last_partition: Cell::new(None),
             newest: Cell::new(Sequence(0)),
             deltas: &self.deltas,
+            vectors: &self.vectors,
             merged: &run.merged,
             replication: self.replication.as_deref(),
             takes_deltas: self.kept.is_none(),
@@ -267,7 +271,7 @@ impl Shard {
         let next = self.engine.tick(now);
         self.deltas.count(now.monotonic_us, &self.engine, &self.tables.ids);
         self.engine.take_ready(&mut self.parked.ready);
-        if self.replication.is_some() || self.kept.is_some() {
+        if self.replication.is_some() || self.kept.is_some() || self.vectors.waits() {
             self.wake_waiters();
         }
         if self.pause != Pause::Paused {
@@ -278,10 +282,11 @@ impl Shard {
         if self.pause == Pause::Resuming && (self.parked.writers.is_empty() || !self.answers_writers()) {
             self.pause = Pause::Over;
         }
+        let vectors_due_us = self.vectors_turn(now);
         self.release_held();
         let locks_due_us = self.parked.locked.iter().map(|locked| locked.due_us).min();
         // What has just run may have written.
-        next.into_iter().chain(self.engine.flush_due_us()).chain(locks_due_us).min()
+        next.into_iter().chain(self.engine.flush_due_us()).chain(locks_due_us).chain(vectors_due_us).min()
     }
 
     /// Runs operations again whose rows are in memory now.
@@ -381,7 +386,7 @@ impl Shard {
             Pause::Paused => false,
             Pause::Resuming => true,
         };
-        has_parked || !self.replies.finished.is_empty() || !self.waiters.ready.is_empty()
+        has_parked || !self.replies.finished.is_empty() || !self.waiters.ready.is_empty() || self.vectors.has_work()
     }
 
     /// A disk operation of the engine has ended.

@@ -3,9 +3,10 @@
 use crate::deltas::{Deltas, companion};
 use crate::replication::Replication;
 use crate::table_state::Tables;
+use crate::vectors::Vectors;
 use base::{Slot, TableId, Token};
 use engine::{CachePolicy, Engine, Key, Miss, PartitionScan, ReadError, Row, Sequence, TablePosition, TableScan};
-use model::operation::{Basis, Direction, PartitionKey, Position, RowStore, ScannedRow, Stop, Visit, WriteSet};
+use model::operation::{Basis, Direction, NearRows, NearestQuery, PartitionKey, Position, RowStore, ScannedRow, Stop, Visit, WriteSet};
 use model::row::{ElementOrder, RowKind, RowView, merge, without_below};
 use model::{ColumnId, Table};
 use std::cell::{Cell, RefCell};
@@ -28,6 +29,7 @@ pub(crate) struct EngineStore<'a> {
     /// The newest of the rows that were seen.
     pub(crate) newest: Cell<Sequence>,
     pub(crate) deltas: &'a Deltas,
+    pub(crate) vectors: &'a Vectors,
     /// Rows that were merged with their deltas, to be written whole. An empty one stands for a row whose delta is outdated.
     pub(crate) merged: &'a RefCell<WriteSet>,
     pub(crate) replication: Option<&'a Replication>,
@@ -244,6 +246,7 @@ impl RowStore for EngineStore<'_> {
         // Other replicas may have the row in memory, and all of them write the same; an observer gets the old row.
         if self.replication.is_some_and(|replication| replication.is_replicated(partition.table))
             || self.tables.observers.has(partition.table)
+            || self.vectors.has(partition.table)
             || !self.takes_deltas
         {
             return self.get(partition, &[]).map(Basis::Row);
@@ -357,6 +360,17 @@ impl RowStore for EngineStore<'_> {
             }
         }
         self.pass(table, &next_slot, until)
+    }
+
+    fn nearest(&self, query: &NearestQuery<'_>) -> Result<Option<NearRows>, Stop> {
+        if let Some(replication) = self.replication {
+            replication.enter_all(query.table, query.first.slot(), query.last.slot())?;
+        }
+        let slots = match self.replication {
+            Some(replication) if query.of_all_served => replication.served(query.table),
+            _ => Vec::new(),
+        };
+        Ok(self.vectors.nearest(query, &slots).map(|rows| NearRows { rows, slots }))
     }
 
     fn record_set(&self, table: TableId) -> Option<&Table> {

@@ -67,6 +67,7 @@ impl Shard {
             self.tables.truncations.insert(table, sequence);
             self.tables.unstored.push(table);
         }
+        self.vectors.truncated(table);
         self.truncation_marks()
     }
 

@@ -9,6 +9,7 @@ mod cursor;
 mod entry_ranges;
 mod filter;
 mod gather;
+mod graph;
 mod indexed;
 mod nearest;
 mod run;

@@ -29,11 +29,16 @@ use model::operation::{Context, Coordinator, Operation, Part, Step};
 use output::{Output, Room, Taken};
 use paging::{NO_LIMIT, PagingState};
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// Chunks of this many extents are asked for at the same time.
 const EXTENTS_AT_ONCE: usize = 16;
+
+/// With more pieces than a node can have cores, each is a slot: of the nearest rows a chunk may give those of many.
+const COVERED_FROM: u16 = 1024;
+/// After so many chunks in a row that covered no slot but their own, all others are asked for at once.
+const COVER_TRIES: u32 = 16;
 
 /// Whether a statement is about one row that its shard answers for alone.
 #[inline]
@@ -108,6 +113,8 @@ pub(super) fn coordinate(execution: &Execution<'_>, context: &Context) -> Result
     }
     let groups_per_partition = if grouped { per_partition } else { NO_LIMIT };
     let room = Room { page_left, limit_left, paged: page_size.is_some(), bytes_max: options.result_bytes_max };
+    let is_of_all = plan.token_lower.is_none() && plan.token_upper.is_none();
+    let may_cover = plan.nearest.is_some() && is_of_all && options.cores > COVERED_FROM;
     Ok(Box::new(SelectCoordinator {
         fetch,
         options,
@@ -118,6 +125,7 @@ pub(super) fn coordinate(execution: &Execution<'_>, context: &Context) -> Result
         extents,
         queue: VecDeque::new(),
         ring_extents: 1,
+        cover_tries: if may_cover { COVER_TRIES } else { 0 },
         is_complete: false,
         script_instructions: 0,
     }))
@@ -169,8 +177,8 @@ pub fn part_of_select(execution: &Execution<'_>, description: &[u8], context: &C
     let context = &options.fix(context, 0);
     let environment = Environment { bindings: &execution.bindings, context };
     let fetch = Arc::new(fetch_plan(plan, &environment, described.per_partition, described.now_s)?);
-    let Described { extent, cursor, rows_max, peek, nonce, .. } = described;
-    Ok(Box::new(Chunk { fetch, extent, cursor, rows_max, peek, nonce }))
+    let Described { extent, covers, cursor, rows_max, peek, nonce, .. } = described;
+    Ok(Box::new(Chunk { fetch, extent, cursor, rows_max, peek, covers, nonce }))
 }
 
 /// What functions of users may take in one statement: some 40 seconds of a core, in slices.
@@ -206,6 +214,9 @@ struct SelectCoordinator {
     queue: VecDeque<Asked>,
     /// How many pieces of the ring are asked for at the same time: more while they turn out to have little.
     ring_extents: usize,
+    /// While it is not 0 a chunk is asked to cover as many slots as it can: one at a time, so that none is covered twice. So many may fail to in a row: those of a
+    /// core without a graph, or of slots whose primary is not to be had.
+    cover_tries: u32,
     /// Everything has come, and the page is being computed.
     is_complete: bool,
     /// What functions of users have cost so far, in instructions.
@@ -263,6 +274,7 @@ impl SelectCoordinator {
             match self.output.take(&self.fetch.plan, &gathered, &asked.range.cursor, surroundings)? {
                 Taken::AllOfExtent => {
                     self.queue.pop_front();
+                    self.cover(&gathered.covered);
                     self.ring_extents = (2 * self.ring_extents).min(EXTENTS_AT_ONCE);
                 }
                 Taken::Part => {
@@ -281,12 +293,27 @@ impl SelectCoordinator {
         Ok(if self.extents.is_empty() { Replies::All } else { Replies::Some })
     }
 
+    /// A chunk has covered these slots besides its extent, or none.
+    fn cover(&mut self, slots: &[Slot]) {
+        self.cover_tries = match self.cover_tries {
+            0 => 0,
+            left if slots.is_empty() => left - 1,
+            _ => COVER_TRIES,
+        };
+        let covered: BTreeSet<Slot> = slots.iter().copied().collect();
+        let is_left = |range: &Range| range.extent == Extent::Partition || !covered.contains(&range.cursor.token.slot());
+        if !covered.is_empty() {
+            self.extents.retain(is_left);
+        }
+    }
+
     /// The chunks to run next.
     fn ask(&mut self) -> Vec<Part> {
         // When everything is read anyway, all cores do it at the same time.
         let plan = &self.fetch.plan;
         let everything = plan.nearest.is_some() || (!plan.aggregates.is_empty() && plan.group_by.is_none());
         let at_once = match self.extents.front().map(|range| range.extent) {
+            Some(Extent::Ring { .. }) if self.cover_tries > 0 => 1,
             Some(Extent::Ring { .. }) if !everything => self.ring_extents,
             _ => EXTENTS_AT_ONCE,
         };
@@ -305,6 +332,7 @@ impl SelectCoordinator {
                 cursor: asked.range.cursor.clone(),
                 rows_max,
                 peek,
+                covers: self.cover_tries > 0 && matches!(asked.range.extent, Extent::Ring { .. }),
                 nonce: self.options.nonce,
             }),
         };

@@ -9,6 +9,7 @@
 //! - [`key`]: an entry's key, and the way back to the row.
 //! - [`entries`]: the entries of a row, and the observer that keeps them.
 //! - [`backfill`]: entries for rows that were there before the index, slot by slot.
+//! - [`vectors`]: the column of an index on vectors, which has no entries.
 //!
 //! Invariants:
 //! - Every row that lives and has an indexed value has an entry, once the slot's state says that it is complete. Until then a query reads the slot's rows.
@@ -19,12 +20,14 @@ mod backfill;
 mod class;
 mod entries;
 mod key;
+mod vectors;
 
 pub(crate) use analysis::Analysis;
 pub use backfill::{Backfill, Backfilled};
 pub use class::{IndexClass, has_entries};
 pub use entries::Entries;
 pub(crate) use entries::indexed_type;
+pub use vectors::{Vectors, vector_columns};
 
 pub(crate) use key::{EntryKey, FIRST_VALUE, after_value, prefix_key, value_key};
 

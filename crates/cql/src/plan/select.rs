@@ -8,6 +8,7 @@ use super::{ClusteringPlan, Comparator, KeyTerm, Mask, Term};
 use crate::index::Analysis;
 use crate::value::function::{FunctionSpec, Similarity};
 use crate::wire::{ColumnSpec, ProtocolVersion, ResultMetadata};
+use base::TableId;
 use model::{DataType, Index, Table};
 use std::sync::{Arc, OnceLock};
 
@@ -264,6 +265,8 @@ pub struct SortKey {
 pub struct Nearest {
     /// The vector of a row.
     pub(crate) source: Source,
+    /// The index on it.
+    pub(crate) index: TableId,
     /// How near it is.
     pub(crate) similarity: Similarity,
     /// To this one.

@@ -13,6 +13,7 @@
 mod batch_log;
 mod coordinator;
 mod index_slot;
+mod nearest;
 mod observer;
 mod partition_key;
 mod writes;
@@ -20,6 +21,7 @@ mod writes;
 pub use batch_log::batch_log;
 pub use coordinator::{Coordinator, Part, Standing, Step};
 pub use index_slot::{INDEX_OVERSIZE_KEY, INDEX_STATE_KEY, INDEX_VALUE_BYTES_MAX, index_slot_key, index_slot_token, is_index_complete};
+pub use nearest::{NearRow, NearRows, NearestQuery, RowVector, VectorColumn, VectorMetric};
 pub use observer::{RowChange, RowObserver};
 pub use partition_key::PartitionKey;
 pub use writes::{StagedRow, WriteSet};
@@ -188,6 +190,15 @@ pub trait RowStore {
     /// key. Returns whether it got any further.
     fn cover_slot(&self, _partition: &PartitionKey<'_>, _first: &[u8], _prefix_of: fn(&[u8]) -> Option<&[u8]>) -> bool {
         false
+    }
+
+    /// Rows that are likely the nearest of what a query asks for, nearest first, by a graph of their vectors: some may be gone by now or have other vectors, and
+    /// some of the nearest may be missing. `None` where there is no graph, or it lags: all rows have to be compared.
+    ///
+    /// # Errors
+    /// As [`RowStore::scan`], of any row asked for.
+    fn nearest(&self, _: &NearestQuery<'_>) -> Result<Option<NearRows>, Stop> {
+        Ok(None)
     }
 
     /// A record set's table as it is now. Its dictionary may have grown since an operation was made, and rows may have such cells already.

@@ -24,6 +24,7 @@ use crate::message::Message;
 use crate::requests::{RequestId, Work};
 use crate::tags::node_tag;
 use crate::tracing::end_trace;
+use crate::vector_images::VECTORS_TAG;
 use base::TableId;
 use cql::ddl;
 use io::{DiskError, DiskRequest, DiskTag, Reactor};
@@ -177,6 +178,7 @@ impl Core {
         match (tag.0, result) {
             (METADATA_TAG, result) => self.metadata_written(reactor, result),
             (CATCH_UP_TAG, result) => self.catch_up_stored(result),
+            (VECTORS_TAG, result) => self.vector_part_written(reactor.now(), result),
             (SCHEMA_TAG, Ok(())) => {
                 self.hold_metadata(None);
                 self.publish(reactor);
@@ -248,6 +250,7 @@ impl Core {
         self.shard.set_record_sets(schema.tables().filter(|table| table.records.is_some()).cloned());
         self.shard.set_floors(schema.tables().map(|table| (table.id, table.floors())));
         self.shard.set_observers(schema.tables().flat_map(|table| crate::protocol::cql::observations(schema, table)));
+        self.shard.set_vector_indexes(schema.tables().flat_map(crate::protocol::cql::vector_indexes));
     }
 
     /// On every core: the schema is this now.

@@ -124,7 +124,8 @@ function work(overview) {
   const items = overview.rebuilds.map(({ node, slots, left_bytes: left, bytes_per_s: speed, held_by: held }) =>
     [`Rebuilding member ${node}`, `${count(slots)} slots, about ${size(left)} left, ${size(speed)}/s${HELD[held] ? `, ${HELD[held]}` : ""}`]);
   for (const [name, title, unit] of [
-    ["slots_to_index", "Building indexes", "slots left"], ["view_slots_left", "Building views", "slots left"], ["views_behind", "Views to catch up", "slots"],
+    ["slots_to_index", "Building indexes", "slots left"], ["vectors_left", "Linking vectors", "left"],
+    ["view_slots_left", "Building views", "slots left"], ["views_behind", "Views to catch up", "slots"],
     ["to_wipe", "Emptying slots of rows from before", "slots"], ["unserved", "Taking over", "slots"], ["unfinished_batches", "Finishing batches", "batches"],
   ]) {
     const left = total(overview, name);

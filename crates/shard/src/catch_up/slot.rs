@@ -171,6 +171,7 @@ impl Shard {
                 put_void(&mut batch, &key.borrow(), &void).map_err(Unfinished::Failed)?;
             }
             self.engine.apply(now, &batch)?;
+            self.vectors.wrote(&batch);
             keys.iter().for_each(|key| self.forget_delta(&key.borrow()));
             return Ok(Chunk::More);
         }
@@ -184,6 +185,7 @@ impl Shard {
         })?;
         if !batch.is_empty() {
             self.engine.apply(now, &batch)?;
+            self.vectors.wrote(&batch);
         }
         *scan = ahead;
         Ok(chunk)

@@ -7,6 +7,7 @@ mod dead_runs;
 mod locks;
 mod observers;
 mod replication;
+mod vectors;
 
 use crate::{Access, Durability, KeyspaceNumber, Outcome, Receipt, RowKey, Serving, SetId, Shard, ShardError, Ticket, stored_tables};
 use base::{Now, Rng, Slot, TableId, Token};

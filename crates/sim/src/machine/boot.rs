@@ -12,7 +12,7 @@ use io::{Handler, Now, Turn};
 use model::{Schema, schema_blob};
 use node::{
     Core, CoreParts, LOG_BLOB, MetadataBlobs, Order, Report, SCHEMA_BLOB, SNAPSHOT_BLOB, SharedStatements, replication_blob,
-    truncations_blob,
+    take_vector_images, truncations_blob,
 };
 use shard::{Shard, decode_truncations};
 use sim_disk::{Disk, Fault, Faults, Stable};
@@ -86,7 +86,8 @@ impl Machine {
 
     /// As [`Machine::restart`], without waiting until it is ready.
     pub fn boot(setup: &Setup, mut remains: DurableState) -> Self {
-        let blobs = remains.blobs.restart(setup.planted);
+        let mut blobs = remains.blobs.restart(setup.planted);
+        let mut vectors = take_vector_images(&mut blobs, setup.cores);
         let schema = Arc::new(blobs.get(SCHEMA_BLOB).map_or_else(Schema::empty, |bytes| schema_blob::decode(bytes).unwrap()));
         let statements = Arc::new(SharedStatements::new(1 << 20));
         // Another one with each start: time goes on between any two.
@@ -107,12 +108,14 @@ impl Machine {
                 engine::Config { next_table: schema.next_table, boot, accepts_loss: true, ..setup.engine_config(core.0, disk.len()) };
             let engine = Engine::open(engine_config, stable, &marks, now).unwrap();
             let nonce = (rng.next_u64() >> 16) | (u64::from(core.0) << 48);
+            let mut shard = Shard::new(engine, setup.durability, tables.clone(), truncations, nonce);
+            shard.set_vector_images(std::mem::take(&mut vectors[usize::from(core.0)]));
             SimCore::from(Core::new(CoreParts {
                 core,
                 cores: setup.cores,
                 config: Arc::clone(&config),
                 schema: Arc::clone(&schema),
-                shard: Shard::new(engine, setup.durability, tables.clone(), truncations, nonce),
+                shard,
                 statements: Arc::clone(&statements),
                 replication: replication[usize::from(core.0)].clone(),
                 metadata: metadata.clone(),

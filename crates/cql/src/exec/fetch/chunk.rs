@@ -7,6 +7,7 @@
 //! | 4 | length of the rows |
 //! | … | rows: with `nearest` how near (4), with `keyed` the partition and clustering key (2 + n each), then for each source a `[bytes]` |
 //! | … | where it ended: a [`Cursor`] |
+//! | 2 + 2 n | if it covers more slots than its extent: these |
 //!
 //! A chunk ends after a number of rows or bytes ([`super::gather`]) whether it gave any or not, so that other requests on the
 //! shard do not wait for it. One of several partitions also ends before a partition of which a row is not in memory, if it got anywhere; rows of one
@@ -22,7 +23,7 @@ use super::nearest::BoundNearest;
 use crate::exec::keys::KeyRange;
 use crate::plan::Select;
 use crate::wire::{Reader, WireError};
-use base::Token;
+use base::{Slot, Token};
 use std::sync::Arc;
 
 /// What all chunks of a select have in common.
@@ -69,9 +70,14 @@ pub(in crate::exec) struct Chunk {
     pub(in crate::exec) rows_max: u32,
     /// Whether, having given them, it looks for one more.
     pub(in crate::exec) peek: bool,
+    /// Whether it may as well give the nearest rows of all slots that are served where it runs.
+    pub(in crate::exec) covers: bool,
     /// The request's: functions in its values give the same wherever the chunk runs.
     pub(in crate::exec) nonce: u64,
 }
+
+/// In a description: the extent is a part of the ring, and the chunk may cover more. Members that do not know it look through the extent.
+pub(super) const COVERING: u8 = 2;
 
 /// What a chunk is besides its statement and values.
 ///
@@ -80,7 +86,7 @@ pub(in crate::exec) struct Chunk {
 /// | 8 | nonce |
 /// | 4 + 4 | rows of a partition at most, seconds that expiry goes by |
 /// | 4 + 1 | rows at most, whether it looks for one more |
-/// | 1 + 8 | 0: the cursor's partition, 1: the ring up to this token |
+/// | 1 + 8 | 0: the cursor's partition, 1: the ring up to this token, 2: the same, and it may cover more slots |
 /// | … | a [`Cursor`] |
 pub(in crate::exec) struct Described {
     pub(in crate::exec) nonce: u64,
@@ -89,6 +95,7 @@ pub(in crate::exec) struct Described {
     pub(in crate::exec) rows_max: u32,
     pub(in crate::exec) peek: bool,
     pub(in crate::exec) extent: Extent,
+    pub(in crate::exec) covers: bool,
     pub(in crate::exec) cursor: Cursor,
 }
 
@@ -102,9 +109,9 @@ impl Described {
         let nonce = reader.long()?.cast_unsigned();
         let (per_partition, now_s) = (reader.int()?.cast_unsigned(), reader.int()?.cast_unsigned());
         let (rows_max, peek) = (reader.int()?.cast_unsigned(), reader.byte()? != 0);
-        let (is_ring, until) = (reader.byte()? != 0, Token(reader.long()?));
-        let extent = if is_ring { Extent::Ring { until } } else { Extent::Partition };
-        Ok(Cursor::read(&mut reader)?.map(|cursor| Self { nonce, per_partition, now_s, rows_max, peek, extent, cursor }))
+        let (kind, until) = (reader.byte()?, Token(reader.long()?));
+        let (covers, extent) = (kind == COVERING, if kind != 0 { Extent::Ring { until } } else { Extent::Partition });
+        Ok(Cursor::read(&mut reader)?.map(|cursor| Self { nonce, per_partition, now_s, rows_max, peek, extent, covers, cursor }))
     }
 }
 
@@ -130,6 +137,8 @@ pub(in crate::exec) struct Gathered<'a> {
     pub(in crate::exec) rows: &'a [u8],
     /// Where it ended.
     pub(in crate::exec) cursor: Cursor,
+    /// The slots that it covers, if those are more than its extent.
+    pub(in crate::exec) covered: Vec<Slot>,
 }
 
 impl<'a> Gathered<'a> {
@@ -146,6 +155,13 @@ impl<'a> Gathered<'a> {
             _ => End::Early,
         };
         let rows = reader.bytes()?.unwrap_or_default();
-        Ok(Cursor::read(&mut reader)?.map(|cursor| Self { row_count, end, rows, cursor }))
+        let Some(cursor) = Cursor::read(&mut reader)? else { return Ok(None) };
+        let mut covered = Vec::new();
+        if !reader.rest().is_empty() {
+            for _ in 0..reader.short()? {
+                covered.push(Slot(reader.short()?));
+            }
+        }
+        Ok(Some(Self { row_count, end, rows, cursor, covered }))
     }
 }

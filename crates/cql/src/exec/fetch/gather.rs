@@ -7,7 +7,7 @@ use crate::exec::keys::KeyRange;
 use crate::exec::rows::{Components, Cover, Found, HIDES_NOTHING, RowValues, is_dead};
 use crate::plan::Select;
 use crate::wire::writer::write_short_bytes;
-use base::Token;
+use base::{Slot, Token};
 use model::operation::{Direction, FIRST_ROW_BYTE, PartitionKey, Position, RANGE_DELETION_PREFIX, RowStore, ScannedRow, Stop, Visit};
 
 /// A chunk begins no partition after it has visited this many rows, and ends within one after twice as many: a partition of so many is read at one time.
@@ -21,7 +21,7 @@ const IN_VAIN: u32 = 4;
 
 /// The state of a running chunk.
 pub(super) struct Gather<'a> {
-    chunk: &'a Chunk,
+    pub(super) chunk: &'a Chunk,
     pub(super) fetch: &'a FetchPlan,
     pub(super) plan: &'a Select,
     out: &'a mut Vec<u8>,
@@ -47,6 +47,8 @@ pub(super) struct Gather<'a> {
     components: Components,
     scratch: Vec<u8>,
     scored: Scored,
+    /// The slots that it has looked through, if those are more than were asked for.
+    pub(super) covered: Vec<Slot>,
     /// Why it stops; `None` while it goes on, and at the end of the extent.
     pub(super) end: Option<End>,
 }
@@ -83,6 +85,7 @@ impl<'a> Gather<'a> {
             components: Components::default(),
             scratch: Vec::new(),
             scored: Scored::default(),
+            covered: Vec::new(),
             end: None,
         }
     }
@@ -280,6 +283,22 @@ impl<'a> Gather<'a> {
         } else {
             self.cover.note_range(clustering, row);
         }
+    }
+
+    /// Gives a row that may be one of the nearest, if it matches.
+    pub(super) fn candidate(&mut self, clustering: &[u8], row: &[u8]) {
+        let hidden_until = self.cover.hidden_until(clustering);
+        self.give(Some((clustering, row, hidden_until)));
+    }
+
+    /// Forgets what it has given and where it was.
+    pub(super) fn start_again(&mut self) {
+        self.out.truncate(self.out_start);
+        self.scored = Scored::default();
+        self.cover.clear();
+        self.static_row.clear();
+        (self.given, self.visited_bytes, self.entered) = (0, 0, false);
+        self.cursor = self.chunk.cursor.clone();
     }
 
     /// Looks at a row of the entered partition.

@@ -5,10 +5,13 @@ use crate::exec::rows::RowValues;
 use crate::exec::{Bound, Environment};
 use crate::plan::{Nearest, Source};
 use crate::value::function::Similarity;
+use base::TableId;
 
 /// A [`Nearest`] with its values.
 pub(in crate::exec) struct BoundNearest {
     source: Source,
+    /// The index on the column.
+    pub(super) index: TableId,
     similarity: Similarity,
     vector: Vec<u8>,
     /// How many rows are wanted.
@@ -28,7 +31,12 @@ impl BoundNearest {
         };
         // What cannot be compared with itself cannot be with anything.
         nearest.similarity.compute(&vector, &vector).map_err(|error| CqlError::Invalid(error.to_string()))?;
-        Ok(Self { source: nearest.source, similarity: nearest.similarity, vector, rows_max })
+        Ok(Self { source: nearest.source, index: nearest.index, similarity: nearest.similarity, vector, rows_max })
+    }
+
+    /// What rows are compared with.
+    pub(super) fn vector(&self) -> &[u8] {
+        &self.vector
     }
 
     /// How near a row is; `None` for one without a vector that can be compared.

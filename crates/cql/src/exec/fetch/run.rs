@@ -1,8 +1,8 @@
 //! A chunk runs on its shard.
 
-use super::chunk::{Chunk, End, Extent};
+use super::chunk::{COVERING, Chunk, End, Extent};
 use super::gather::Gather;
-use crate::wire::writer::{write_byte, write_int, write_long};
+use crate::wire::writer::{write_byte, write_int, write_long, write_short};
 use model::operation::{Context, Operation, RowStore, Stop, WriteSet};
 
 const HEADER_BYTES: usize = 9;
@@ -18,7 +18,8 @@ impl Operation for Chunk {
         write_int(out, self.rows_max.cast_signed());
         write_byte(out, self.peek.into());
         let until = if let Extent::Ring { until } = self.extent { Some(until) } else { None };
-        write_byte(out, until.is_some().into());
+        let extent = if self.covers { COVERING } else { until.is_some().into() };
+        write_byte(out, extent);
         write_long(out, until.map_or(0, |until| until.0));
         self.cursor.write(out);
         true
@@ -31,7 +32,11 @@ impl Operation for Chunk {
         let outcome = match self.extent {
             Extent::Partition => gather.partition(store),
             Extent::Ring { until } if self.fetch.entries.is_some() => gather.indexed(store, until),
-            Extent::Ring { until } => gather.ring(store, until),
+            Extent::Ring { until } => match gather.by_graph(store, until) {
+                Ok(true) => Ok(()),
+                Ok(false) => gather.ring(store, until),
+                Err(stop) => Err(stop),
+            },
         };
         match outcome {
             Err(Stop::Miss) if self.extent != Extent::Partition && gather.ends_early() => {}
@@ -39,13 +44,17 @@ impl Operation for Chunk {
             Ok(()) => {}
         }
         gather.keep_nearest();
-        let (end, row_count, cursor) = (gather.end.unwrap_or(End::Finished), gather.given, gather.cursor);
+        let (end, row_count, cursor, covered) = (gather.end.unwrap_or(End::Finished), gather.given, gather.cursor, gather.covered);
         let mut header = Vec::with_capacity(HEADER_BYTES);
         write_int(&mut header, row_count.cast_signed());
         write_byte(&mut header, end as u8);
         write_int(&mut header, (reply.len() - start - HEADER_BYTES) as i32);
         reply[start..start + HEADER_BYTES].copy_from_slice(&header);
         cursor.write(reply);
+        if !covered.is_empty() {
+            write_short(reply, covered.len() as u16);
+            covered.iter().for_each(|slot| write_short(reply, slot.0));
+        }
         if reply.capacity() - reply.len() > SPARE_BYTES_MAX {
             // It may wait for the replies of other chunks; half of it may be what its growth by doubling has left.
             reply.shrink_to_fit();

@@ -175,7 +175,8 @@ pub(super) fn nearest(
             "SELECT DISTINCT with WHERE clause only supports restriction by partition key and/or static columns.",
         ));
     }
-    Ok(Some(Nearest { source: reads.column(position), similarity: Similarity::of(index), vector, name: column.name.clone() }))
+    let (source, similarity) = (reads.column(position), Similarity::of(index));
+    Ok(Some(Nearest { source, index: index.id, similarity, vector, name: column.name.clone() }))
 }
 
 fn wanted_by(filter: &Filter, table: &Table, reads: &Reads) -> Option<Wanted> {

@@ -116,6 +116,21 @@ pub struct CoreReport {
     /// Slots that still have to be indexed, counted by index.
     #[serde(default)]
     pub slots_to_index: u32,
+    /// Vectors that graphs of its indexes on vectors have.
+    #[serde(default)]
+    pub vectors_linked: u64,
+    /// Of these: vectors that came with what was stored of the graphs before the start.
+    #[serde(default)]
+    pub vectors_restored: u64,
+    /// Vectors that are yet to be linked, and rows that are yet to be looked at for them.
+    #[serde(default)]
+    pub vectors_left: u64,
+    /// Bytes of memory of these graphs.
+    #[serde(default)]
+    pub vector_bytes: u64,
+    /// Indexes on vectors for whose graphs there is no memory: they compare all rows.
+    #[serde(default)]
+    pub vector_indexes_refused: u64,
     /// Slots that materialized views still have to be built from, counted by view.
     #[serde(default)]
     pub view_slots_left: u32,

@@ -103,6 +103,7 @@ impl Core {
 
     fn core_report(&self) -> CoreReport {
         let stats = self.shard.engine().stats();
+        let vectors = self.shard.vector_figures();
         let mut report = CoreReport {
             core: self.core.0,
             rows: stats.rows,
@@ -121,10 +122,16 @@ impl Core {
                 .cql
                 .backfills
                 .built()
+                .filter(|index| !self.shard.builds_vectors(*index))
                 .chain(self.protocols.cql.view_builds.built())
                 .map(|index| index.0)
                 .collect(),
             slots_to_index: self.protocols.cql.backfills.slots_left(),
+            vectors_linked: vectors.linked,
+            vectors_restored: vectors.restored,
+            vectors_left: vectors.left,
+            vector_bytes: vectors.bytes,
+            vector_indexes_refused: vectors.refused,
             view_slots_left: self.protocols.cql.view_builds.slots_left(),
             views_behind: self.protocols.cql.view_updates.behind(),
             engine: stats,

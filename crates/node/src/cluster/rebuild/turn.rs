@@ -9,7 +9,7 @@ use crate::cluster::replication::pacing::Slice;
 use crate::core::Core;
 use crate::message::Message;
 use io::Reactor;
-use shard::BACKUP_SCAN;
+use shard::{BACKUP_SCAN, VECTORS_SCAN};
 use std::collections::{BTreeSet, VecDeque};
 
 /// So many chunks of what clients wait for are made a turn.
@@ -31,7 +31,7 @@ impl Core {
         let now_us = reactor.now().monotonic_us;
         let mut ready: BTreeSet<u32> = self.shard.take_scans_ready().collect();
         let cluster = self.cluster.as_mut()?;
-        ready.extend(self.shard.end_scans(|number| number == BACKUP_SCAN || cluster.rebuild.scans(number)));
+        ready.extend(self.shard.end_scans(|number| number == BACKUP_SCAN || number == VECTORS_SCAN || cluster.rebuild.scans(number)));
         let ClusterCore { rebuild: Rebuild { queues, learner, .. }, links, replication, .. } = &mut **cluster;
         learner.wipe_waits &= !ready.contains(&WIPE);
         learner.own_tail.waits &= !ready.contains(&OWN_TAIL);

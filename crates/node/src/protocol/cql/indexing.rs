@@ -20,7 +20,7 @@ use engine::Sequence;
 use io::Reactor;
 use model::operation::batch_log;
 use model::{Index, Schema, Table};
-use shard::{Access, DerivedTruncation, Observation, ShardError};
+use shard::{Access, DerivedTruncation, Observation, ShardError, VectorIndex};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -52,6 +52,12 @@ pub(crate) fn observations(schema: &Schema, table: &Arc<Table>) -> Vec<Observati
         truncation: DerivedTruncation::Stays,
     });
     indexes.chain(views).chain(log).collect()
+}
+
+/// The indexes on vectors of a table of the schema.
+pub(crate) fn vector_indexes(table: &Arc<Table>) -> Vec<VectorIndex> {
+    let found = index::vector_columns(table);
+    found.map(|(index, column)| VectorIndex { table: table.id, index: index.id, column: Arc::new(column) }).collect()
 }
 
 impl Core {

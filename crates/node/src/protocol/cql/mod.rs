@@ -33,7 +33,7 @@ mod view_updates;
 pub use prepared::SharedStatements;
 
 pub(crate) use self::audited::without_passwords;
-pub(crate) use self::indexing::observations;
+pub(crate) use self::indexing::{observations, vector_indexes};
 pub(crate) use self::reply_header::ReplyHeader;
 pub(crate) use self::state::CoreState;
 

@@ -1,0 +1,380 @@
+//! A graph whose nodes have keys: those of the rows that the vectors are of.
+//!
+//! A key is bytes whose order is that of the rows, so that a deletion of a range finds what it covers. A key has one node at most; with another vector it
+//! gets another node, and the one it had dies.
+
+use crate::Metric;
+use crate::codes::OwnCode;
+use crate::graph::Graph;
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::rc::Rc;
+
+/// What memory a key takes besides its bytes: twice a pointer, the count of its owners, its share of a node of the map.
+const KEY_BYTES: usize = 112;
+/// The beam of a search, at least.
+const SEARCH_BEAM_MIN: usize = 720;
+/// Nodes that a step of a repair looks at.
+const REPAIRED_AT_ONCE: usize = 8;
+
+/// What is known of a vector besides its numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// When it was written: deletions hide what is as old or older.
+    pub timestamp: i64,
+    /// The second from which on nobody sees it; 0 is never.
+    pub expires_at_s: u32,
+}
+
+impl Entry {
+    fn is_live(self, now_s: u32) -> bool {
+        self.expires_at_s == 0 || self.expires_at_s > now_s
+    }
+}
+
+pub(crate) struct Node {
+    pub(crate) key: Rc<[u8]>,
+    pub(crate) entry: Entry,
+    /// Whether it is from an image and no row has been seen that it is of.
+    pub(crate) is_unseen: bool,
+}
+
+/// A graph with a key for each node.
+pub struct KeyedGraph {
+    pub(crate) graph: Graph,
+    pub(crate) nodes: Vec<Option<Node>>,
+    pub(crate) ids: BTreeMap<Rc<[u8]>, u32>,
+    pub(crate) key_bytes: usize,
+    /// Keys whose vectors have no code: they are candidates of every search.
+    odd: BTreeMap<Rc<[u8]>, Entry>,
+    /// Where the look for expired vectors goes on.
+    next_expiry: u32,
+    /// Nodes that came or went.
+    changes: u64,
+}
+
+impl KeyedGraph {
+    /// An empty graph of vectors with so many numbers.
+    #[must_use]
+    pub fn new(metric: Metric, dimensions: usize, seed: u64) -> Self {
+        Self {
+            graph: Graph::new(metric, dimensions, seed),
+            nodes: Vec::new(),
+            ids: BTreeMap::new(),
+            key_bytes: 0,
+            odd: BTreeMap::new(),
+            next_expiry: 0,
+            changes: 0,
+        }
+    }
+
+    /// The graph.
+    #[must_use]
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// Vectors that it has.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ids.len() + self.odd.len()
+    }
+
+    /// Whether it has none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Vectors that every search looks at, one by one.
+    #[must_use]
+    pub fn unlinked(&self) -> usize {
+        self.graph.waiting() + self.odd.len()
+    }
+
+    /// How many vectors came or went so far.
+    #[must_use]
+    pub fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// The key's row has this vector now.
+    pub fn put(&mut self, key: &[u8], vector: impl ExactSizeIterator<Item = f32> + Clone, entry: Entry) {
+        let Some(code) = self.graph.encode(vector.clone()) else {
+            self.remove(key);
+            let has_direction = self.graph.metric() != Metric::Cosine || vector.clone().any(|value| value != 0.0);
+            if has_direction && vector.len() == self.graph.dimensions() {
+                self.odd.insert(key.into(), entry);
+            }
+            return;
+        };
+        self.odd.remove(key);
+        if let Some(id) = self.ids.get(key).copied() {
+            if self.graph.codes.get(id) == code.borrow() {
+                if let Some(node) = &mut self.nodes[id as usize] {
+                    (node.entry, node.is_unseen) = (entry, false);
+                }
+                return;
+            }
+            self.forget(id);
+        }
+        self.add(key.into(), &code, entry);
+    }
+
+    fn add(&mut self, key: Rc<[u8]>, code: &OwnCode, entry: Entry) {
+        let id = self.graph.add(code.borrow());
+        self.place(id, key, entry, false);
+        self.changes += 1;
+    }
+
+    pub(crate) fn place(&mut self, id: u32, key: Rc<[u8]>, entry: Entry, is_unseen: bool) {
+        if self.nodes.len() <= id as usize {
+            self.nodes.resize_with(id as usize + 1, || None);
+        }
+        self.key_bytes += key.len() + KEY_BYTES;
+        self.ids.insert(Rc::clone(&key), id);
+        self.nodes[id as usize] = Some(Node { key, entry, is_unseen });
+    }
+
+    /// The key's row has no vector any more.
+    pub fn remove(&mut self, key: &[u8]) {
+        self.odd.remove(key);
+        if let Some(id) = self.ids.get(key).copied() {
+            self.forget(id);
+        }
+    }
+
+    /// What was written up to a time, of the keys from one on to another, is gone.
+    pub fn remove_range(&mut self, from: &[u8], to: &[u8], until: i64) {
+        if from >= to {
+            return;
+        }
+        let range = (Bound::Included(from), Bound::Excluded(to));
+        let is_covered = |id: &u32| self.nodes[*id as usize].as_ref().is_some_and(|node| node.entry.timestamp <= until);
+        let ids: Vec<u32> = self.ids.range::<[u8], _>(range).map(|(_, id)| *id).filter(is_covered).collect();
+        ids.into_iter().for_each(|id| self.forget(id));
+        self.odd.retain(|key, entry| !(from <= &**key && &**key < to && entry.timestamp <= until));
+    }
+
+    fn forget(&mut self, id: u32) {
+        self.drop_node(id);
+        self.changes += 1;
+    }
+
+    pub(crate) fn drop_node(&mut self, id: u32) {
+        if let Some(node) = self.nodes[id as usize].take() {
+            self.ids.remove(&node.key);
+            self.key_bytes -= node.key.len() + KEY_BYTES;
+        }
+        self.graph.kill(id);
+    }
+
+    /// Removes what came with an image and was never seen again. Looks at so many nodes from one on, and returns where to go on.
+    pub fn remove_unseen(&mut self, from: u32, nodes: u32) -> Option<u32> {
+        let end = (self.nodes.len() as u32).min(from.saturating_add(nodes));
+        for id in from..end {
+            if self.nodes[id as usize].as_ref().is_some_and(|node| node.is_unseen) {
+                self.forget(id);
+            }
+        }
+        ((end as usize) < self.nodes.len()).then_some(end)
+    }
+
+    /// Looks at some more nodes for vectors that have expired, and removes them.
+    pub fn expire(&mut self, now_s: u32, nodes: u32) {
+        for _ in 0..nodes.min(self.nodes.len() as u32) {
+            let id = self.next_expiry % self.nodes.len() as u32;
+            if self.nodes[id as usize].as_ref().is_some_and(|node| !node.entry.is_live(now_s)) {
+                self.forget(id);
+            }
+            self.next_expiry = id + 1;
+        }
+        self.odd.retain(|_, entry| entry.is_live(now_s));
+    }
+
+    /// Whether [`KeyedGraph::step`] has something to do.
+    #[must_use]
+    pub fn has_work(&self) -> bool {
+        self.graph.waiting() > 0 || self.graph.needs_repair()
+    }
+
+    /// Links a vector, or repairs some nodes.
+    pub fn step(&mut self) {
+        if !self.graph.link_next() && self.graph.needs_repair() {
+            self.graph.repair_some(REPAIRED_AT_ONCE);
+        }
+    }
+
+    /// Keys whose vectors are likely the nearest of those that `accept` takes, nearest first: about `count`. `None` for a vector that cannot be compared by
+    /// codes.
+    #[must_use]
+    pub fn search(
+        &self,
+        vector: impl ExactSizeIterator<Item = f32> + Clone,
+        count: usize,
+        now_s: u32,
+        accept: &dyn Fn(&[u8]) -> bool,
+    ) -> Option<Vec<Rc<[u8]>>> {
+        let code = self.graph.encode(vector)?;
+        let accepts = |id: u32| self.nodes[id as usize].as_ref().is_some_and(|node| node.entry.is_live(now_s) && accept(&node.key));
+        let near = self.graph.search(code.borrow(), count, SEARCH_BEAM_MIN.max(2 * count), &accepts);
+        let keys = near.iter().filter_map(|near| self.nodes[near.id as usize].as_ref()).map(|node| Rc::clone(&node.key));
+        let odd = self.odd.keys().filter(|key| accept(key)).cloned();
+        Some(odd.chain(keys).collect())
+    }
+
+    /// What it takes of memory.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let odd: usize = self.odd.len() * (KEY_BYTES + 32);
+        self.graph.bytes() + self.nodes.capacity() * size_of::<Option<Node>>() + self.key_bytes + odd
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use base::Rng;
+
+    const LASTING: Entry = Entry { timestamp: 1, expires_at_s: 0 };
+
+    fn vector(rng: &mut Rng, dimensions: usize) -> Vec<f32> {
+        // Sums of several are about as normal.
+        (0..dimensions).map(|_| (0..6).map(|_| rng.below(1000) as f32 / 1000.0 - 0.5).sum()).collect()
+    }
+
+    fn found(keyed: &KeyedGraph, vector: &[f32], count: usize) -> Vec<Vec<u8>> {
+        keyed.search(vector.iter().copied(), count, 100, &|_| true).unwrap().iter().map(|key| key.to_vec()).collect()
+    }
+
+    fn settle(keyed: &mut KeyedGraph) {
+        while keyed.has_work() {
+            keyed.step();
+        }
+    }
+
+    fn distance(metric: Metric, one: &[f32], other: &[f32]) -> f64 {
+        let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum::<f64>();
+        match metric {
+            Metric::Cosine => -dot(one, other) / (dot(one, one) * dot(other, other)).sqrt(),
+            Metric::DotProduct => -dot(one, other),
+            Metric::Euclidean => dot(one, one) + dot(other, other) - 2.0 * dot(one, other),
+        }
+    }
+
+    /// How many of the ten nearest are among the candidates, on average, after vectors have come and gone.
+    fn recall(metric: Metric, dimensions: usize, vectors: usize, rounds: usize) -> f64 {
+        let mut rng = Rng::new(vectors as u64);
+        let mut keyed = KeyedGraph::new(metric, dimensions, 1);
+        let mut all: BTreeMap<Vec<u8>, Vec<f32>> = BTreeMap::new();
+        for round in 0..=rounds {
+            for _ in 0..if round == 0 { vectors } else { vectors / 4 } {
+                let key = rng.below(vectors as u64 * 2).to_be_bytes();
+                if round > 0 && rng.below(3) == 0 {
+                    keyed.remove(&key);
+                    all.remove(&key[..]);
+                } else {
+                    let vector = vector(&mut rng, dimensions);
+                    keyed.put(&key, vector.iter().copied(), LASTING);
+                    all.insert(key.to_vec(), vector);
+                }
+            }
+            settle(&mut keyed);
+        }
+        assert_eq!((keyed.len(), keyed.unlinked()), (all.len(), 0));
+        let (mut hits, queries) = (0, 50);
+        for _ in 0..queries {
+            let query = vector(&mut rng, dimensions);
+            let mut order: Vec<(f64, &Vec<u8>)> = all.iter().map(|(key, vector)| (distance(metric, &query, vector), key)).collect();
+            order.sort_by(|one, other| one.0.total_cmp(&other.0));
+            let candidates = found(&keyed, &query, 30);
+            hits += order.iter().take(10).filter(|(_, key)| candidates.contains(key)).count();
+        }
+        hits as f64 / (10 * queries) as f64
+    }
+
+    #[test]
+    fn most_of_the_nearest_are_found() {
+        for metric in [Metric::Cosine, Metric::Euclidean, Metric::DotProduct] {
+            let recall = recall(metric, 32, 3000, 0);
+            assert!(recall >= 0.98, "{metric:?}: {recall}");
+        }
+    }
+
+    #[test]
+    fn most_of_the_nearest_are_found_after_vectors_came_and_went() {
+        for metric in [Metric::Cosine, Metric::Euclidean, Metric::DotProduct] {
+            let recall = recall(metric, 32, 2000, 6);
+            assert!(recall >= 0.98, "{metric:?}: {recall}");
+        }
+    }
+
+    #[test]
+    fn vectors_are_found_before_they_are_linked_and_not_after_they_are_gone() {
+        let mut keyed = KeyedGraph::new(Metric::Euclidean, 2, 1);
+        for n in 0..10_u8 {
+            keyed.put(&[n], [f32::from(n), 0.0].into_iter(), LASTING);
+        }
+        assert_eq!(keyed.unlinked(), 10);
+        assert_eq!(found(&keyed, &[3.1, 0.0], 2), [[3], [4]]);
+        settle(&mut keyed);
+        keyed.put(&[3], [50.0, 0.0].into_iter(), LASTING);
+        keyed.remove(&[4]);
+        assert_eq!(found(&keyed, &[3.1, 0.0], 2), [[2], [5]]);
+        assert_eq!(found(&keyed, &[50.0, 0.0], 1), [[3]]);
+        // What says the same as before changes nothing.
+        let changes = keyed.changes();
+        keyed.put(&[5], [5.0, 0.0].into_iter(), LASTING);
+        assert_eq!(keyed.changes(), changes);
+        // Of another length, or without direction: it has no vector.
+        keyed.put(&[5], [5.0].into_iter(), LASTING);
+        assert_eq!(keyed.len(), 8);
+        assert!(keyed.search([1.0].into_iter(), 1, 100, &|_| true).is_none());
+    }
+
+    #[test]
+    fn a_deletion_takes_what_is_in_its_range_and_not_newer() {
+        let mut keyed = KeyedGraph::new(Metric::Euclidean, 1, 1);
+        for n in 0..20_u8 {
+            keyed.put(&[n], [f32::from(n)].into_iter(), Entry { timestamp: i64::from(n), expires_at_s: 0 });
+        }
+        keyed.put(&[5], [f32::NAN].into_iter(), Entry { timestamp: 5, expires_at_s: 0 });
+        settle(&mut keyed);
+        assert_eq!(found(&keyed, &[0.0], 1), [[5], [0]], "a vector without a code is a candidate always");
+        keyed.remove_range(&[3], &[9], 6);
+        let left: Vec<u8> = found(&keyed, &[0.0], 20).into_iter().map(|key| key[0]).collect();
+        assert_eq!(left, [0, 1, 2, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19]);
+        keyed.remove_range(&[9], &[3], i64::MAX);
+        assert_eq!(keyed.len(), 16);
+    }
+
+    #[test]
+    fn expired_vectors_are_not_found_and_leave() {
+        let mut keyed = KeyedGraph::new(Metric::Euclidean, 1, 1);
+        for n in 0..100_u8 {
+            keyed.put(&[n], [f32::from(n)].into_iter(), Entry { timestamp: 1, expires_at_s: if n % 2 == 0 { 100 } else { 0 } });
+        }
+        settle(&mut keyed);
+        assert_eq!(found(&keyed, &[50.0], 2), [[49], [51]]);
+        keyed.expire(99, 200);
+        assert_eq!(keyed.len(), 100);
+        keyed.expire(100, 200);
+        assert_eq!(keyed.len(), 50);
+    }
+
+    #[test]
+    fn memory_is_counted_and_does_not_grow_with_what_leaves() {
+        let mut rng = Rng::new(1);
+        let mut keyed = KeyedGraph::new(Metric::Euclidean, 16, 1);
+        let mut most = 0;
+        for round in 0..20_u32 {
+            for n in 0..1000_u32 {
+                keyed.put(&n.to_be_bytes(), vector(&mut rng, 16).into_iter(), LASTING);
+            }
+            settle(&mut keyed);
+            assert_eq!(keyed.len(), 1000);
+            if round < 3 { most = keyed.bytes() } else { assert!(keyed.bytes() <= 2 * most, "{} after {round} rounds", keyed.bytes()) }
+        }
+    }
+}
