@@ -22,7 +22,7 @@ use crate::plan::{KeyTerm, Select, Statement, Term};
 use crate::wire::{
     Direction, FRAME_BODY_BYTES_MAX, Opcode, ResponseExtras, ResultColumns, RowsDescription, begin_frame, begin_rows, end_frame, end_rows,
 };
-use base::Rng;
+use base::{Rng, Slot};
 use evaluate::Surroundings;
 use extents::{Range, extents, skip_to};
 use model::operation::{Context, Coordinator, Operation, Part, Step};
