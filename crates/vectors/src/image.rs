@@ -331,7 +331,9 @@ mod tests {
         assert!(read(&[&one[..], &other[1..]].concat()).is_ok());
         assert_eq!(KeyedGraph::read_parts(Metric::Cosine, DIMENSIONS, 1, &one).err(), Some(ImageError::Incomplete));
         assert_eq!(KeyedGraph::read_parts(Metric::Euclidean, 9, 1, &one).err(), Some(ImageError::Incomplete));
-        for length in 0..30 {
+        // A part that is only its head has no nodes: the walk over the rows brings them again.
+        const HEAD_BYTES: usize = 26;
+        for length in (0..HEAD_BYTES).chain(HEAD_BYTES + 1..HEAD_BYTES + 30) {
             assert!(read(&[vec![one[0][..length].to_vec()], one[1..].to_vec()].concat()).is_err(), "{length}");
         }
         // Whatever bytes say, nothing breaks.
