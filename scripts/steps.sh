@@ -38,6 +38,14 @@ fetch_jars() {
   return 1
 }
 
+# run_pytest VENV ARGUMENT...: ends with the tests beside the script that calls it, which start servers of their own.
+run_pytest() {
+  [[ -z ${TARNDB_TEST_PEER:-} ]] || skip "it starts servers of its own"
+  cd "$(dirname "${BASH_SOURCE[1]}")"
+  export PYTHONDONTWRITEBYTECODE=1
+  exec "$1/bin/python" -m pytest "${@:2}"
+}
+
 # build_server_and_load: what benchmarks over sockets run.
 build_server_and_load() {
   say "building the server and the load generator"

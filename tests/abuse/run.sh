@@ -1,9 +1,5 @@
 #!/usr/bin/env bash
 # Hostile bytes, statements and clients against a server with small limits of its own.
 set -euo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
-. "$here/../../scripts/steps.sh"
-[[ -z ${TARNDB_TEST_PEER:-} ]] || skip "it starts servers of its own"
-cd "$here"
-export PYTHONDONTWRITEBYTECODE=1
-exec "$cache/venv-scylla/bin/python" -m pytest "$@"
+. "$(dirname "$0")/../../scripts/steps.sh"
+run_pytest "$cache/venv-scylla" "$@"

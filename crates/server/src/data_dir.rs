@@ -212,18 +212,11 @@ mod tests {
     use super::*;
     use crate::config::Host;
     use crate::settings::Settings;
+    use crate::testing::Folder;
     use io::open_blob;
     use io_linux::DataDirError;
 
-    struct Folder(PathBuf);
-
     impl Folder {
-        fn new(name: &str) -> Self {
-            let path = std::env::temp_dir().join(format!("tarndb-layout-{name}-{}", std::process::id()));
-            let _ = std::fs::remove_dir_all(&path);
-            Self(path)
-        }
-
         fn open(&self, settings: Settings) -> Result<DataDir, LayoutError> {
             self.open_with(settings, Losses::Refused)
         }
@@ -234,15 +227,9 @@ mod tests {
         }
     }
 
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            let _ = std::fs::remove_dir_all(&self.0);
-        }
-    }
-
     #[test]
     fn what_was_chosen_at_the_first_start_stays() {
-        let folder = Folder::new("stays");
+        let folder = Folder::new("layout-stays");
         let first = folder.open(Settings::default()).unwrap();
         let (cores, capacity) = (first.cores, first.capacity);
         assert_eq!(cores, 3);
@@ -257,7 +244,7 @@ mod tests {
 
     #[test]
     fn capacity_can_be_changed_later() {
-        let folder = Folder::new("capacity");
+        let folder = Folder::new("layout-capacity");
         drop(folder.open(Settings { capacity: Some(Size(1 << 30)), ..Settings::default() }).unwrap());
         drop(folder.open(Settings { capacity: Some(Size(2 << 30)), ..Settings::default() }).unwrap());
         assert_eq!(folder.open(Settings::default()).unwrap().capacity, Size(2 << 30));
@@ -271,7 +258,7 @@ mod tests {
 
     #[test]
     fn a_damaged_or_newer_layout_is_refused() {
-        let folder = Folder::new("damaged");
+        let folder = Folder::new("layout-damaged");
         drop(folder.open(Settings::default()).unwrap());
         unseal(&folder, "format = 1\ncores =");
         assert!(matches!(folder.open(Settings::default()).unwrap_err(), LayoutError::Damaged { .. }));
@@ -304,7 +291,7 @@ mod tests {
 
     #[test]
     fn a_directory_with_data_is_never_taken_for_a_new_one() {
-        let folder = Folder::new("data");
+        let folder = Folder::new("layout-data");
         drop(folder.open(Settings::default()).unwrap());
         std::fs::write(folder.0.join("shard-0.data"), b"x").unwrap();
         for name in [LAYOUT, LAYOUT_COPY] {
@@ -322,7 +309,7 @@ mod tests {
 
     #[test]
     fn a_blob_that_was_there_and_has_no_good_copy_ends_the_start() {
-        let folder = Folder::new("lost");
+        let folder = Folder::new("layout-lost");
         let mut made = folder.open(Settings::default()).unwrap();
         made.blob_store.replace("schema.json", b"{}").unwrap();
         drop(made);
@@ -336,7 +323,7 @@ mod tests {
 
     #[test]
     fn lost_truncation_marks_can_be_done_without_and_a_lost_schema_cannot() {
-        let folder = Folder::new("accepted");
+        let folder = Folder::new("layout-accepted");
         for name in ["truncations-0", "schema.json"] {
             folder.open(Settings::default()).unwrap().blob_store.replace(name, b"{}").unwrap();
             for directory in ["blobs", "blobs-copy"] {
@@ -354,7 +341,7 @@ mod tests {
 
     #[test]
     fn a_first_start_that_was_cut_off_goes_on_with_its_identity() {
-        let folder = Folder::new("first");
+        let folder = Folder::new("layout-first");
         let identity = folder.open(Settings::default()).unwrap().identity;
         for name in [LAYOUT, LAYOUT_COPY, "blobs/manifest", "blobs-copy/manifest", "blobs-copy/identity"] {
             std::fs::remove_file(folder.0.join(name)).unwrap();
@@ -364,7 +351,7 @@ mod tests {
 
     #[test]
     fn files_of_another_node_are_told_from_those_of_this_one() {
-        let (folder, other) = (Folder::new("this"), Folder::new("other"));
+        let (folder, other) = (Folder::new("layout-this"), Folder::new("layout-other"));
         let identity = folder.open(Settings::default()).unwrap().identity;
         drop(other.open(Settings { cores: Some(1), ..Settings::default() }).unwrap());
         for name in [LAYOUT, LAYOUT_COPY, "blobs/identity", "blobs-copy/identity", "blobs/manifest", "blobs-copy/manifest"] {
@@ -376,7 +363,7 @@ mod tests {
 
     #[test]
     fn a_directory_from_before_seals_is_used_and_sealed() {
-        let folder = Folder::new("before");
+        let folder = Folder::new("layout-before");
         let identity = folder.open(Settings::default()).unwrap().identity;
         unseal(&folder, "format = 1\ncores = 3\ncapacity = 1073741824\n");
         std::fs::remove_dir_all(folder.0.join("blobs-copy")).unwrap();

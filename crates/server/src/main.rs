@@ -49,6 +49,8 @@ mod sql_shell;
 mod sql_tables;
 mod start;
 mod status;
+#[cfg(test)]
+mod testing;
 mod throttle;
 mod tls_files;
 mod tls_stream;

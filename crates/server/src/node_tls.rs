@@ -31,12 +31,12 @@ pub(crate) fn read(files: &TlsFiles, listen: IpAddr) -> Result<Config, TlsFileEr
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::testing::Folder;
     use std::net::Ipv4Addr;
 
     #[test]
     fn a_file_of_no_use_is_named() {
-        let folder = std::env::temp_dir().join(format!("tarndb-node-tls-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
+        let folder = Folder::made("node-tls");
         let file = |name: &str| folder.join(name);
         let files = TlsFiles { certificate: file("certificate"), key: file("key"), authority: file("authority") };
         let said = || read(&files, Ipv4Addr::LOCALHOST.into()).unwrap_err().to_string();
@@ -45,7 +45,6 @@ mod tests {
         std::fs::write(&files.key, "no key").unwrap();
         std::fs::write(&files.authority, "no certificate").unwrap();
         let useless = said();
-        std::fs::remove_dir_all(&folder).unwrap();
         assert!(missing.starts_with(&format!("--node-key {} cannot be read: ", files.key.display())), "{missing}");
         assert!(useless.starts_with(&format!("--node-key {} holds no private key in PEM", files.key.display())), "{useless}");
     }

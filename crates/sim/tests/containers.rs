@@ -3,14 +3,16 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod clients;
 mod members;
 
 use base::Rng;
+use clients::{At, Clients};
 use griddb::client::{self, ContainerId, LoginArguments};
 use griddb::schema::{ColumnDefinition, Kind};
 use griddb::wire::{FrameHeader, Reader, ReplyBody, ReplyHeader, put_i64, statement};
 use griddb::{ContainerName, ElementType, PARTITION_COUNT, token_of_partition};
-use io::{ConnectionId, ListenerId};
+use io::ListenerId;
 use sim::{Loss, Network};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -25,16 +27,10 @@ const ROW_BYTES: usize = 8 + 1 + 16;
 
 type Rows = BTreeMap<i64, i64>;
 
-struct Client {
-    end: (u16, ConnectionId),
-    boot: u64,
-    received: Vec<u8>,
-}
-
 struct Cluster {
     network: Network,
     rng: Rng,
-    clients: BTreeMap<(usize, u16), Client>,
+    clients: Clients,
     /// The last request's number.
     id: i64,
     containers: Vec<ContainerId>,
@@ -64,7 +60,7 @@ fn put_rows(keys: &[i64], value: i64, out: &mut Vec<u8>) {
 impl Cluster {
     fn start(seed: u64) -> Self {
         let network = members::start(NODES, CORES);
-        let (clients, model) = (BTreeMap::new(), vec![Rows::new(); CONTAINERS]);
+        let (clients, model) = (Clients::new(LISTENER), vec![Rows::new(); CONTAINERS]);
         let mut cluster = Self { network, rng: Rng::new(seed), clients, id: 0, containers: Vec::new(), model, value: 0 };
         for container in 0..CONTAINERS {
             let write = |out: &mut Vec<u8>| client::put_container((&name(container), Kind::Collection), (&columns(), 1), false, out);
@@ -87,17 +83,14 @@ impl Cluster {
     }
 
     /// Sends a statement, as a client that has logged in.
-    fn send(&mut self, at: (usize, u16), number: i32, partition: i32, write: impl FnOnce(&mut Vec<u8>)) {
-        let boot = self.network.boots(at.0);
-        if self.clients.get(&at).is_none_or(|client| client.boot != boot) {
-            self.log_in(at, boot);
+    fn send(&mut self, at: At, number: i32, partition: i32, write: impl FnOnce(&mut Vec<u8>)) {
+        if self.clients.connect(&mut self.network, at) {
+            self.log_in(at);
         }
         self.send_at_once(at, number, partition, write);
     }
 
-    fn log_in(&mut self, at: (usize, u16), boot: u64) {
-        let end = self.network.machine(at.0).unwrap().accept_on(at.1, LISTENER);
-        self.clients.insert(at, Client { end, boot, received: Vec::new() });
+    fn log_in(&mut self, at: At) {
         self.send_at_once(at, statement::CONNECT, 0, client::connect);
         self.receive(at).unwrap().unwrap();
         let arguments = LoginArguments { user: "ann", digest: "", cluster_name: "", database: None };
@@ -105,43 +98,28 @@ impl Cluster {
         self.receive(at).unwrap().unwrap();
     }
 
-    fn send_at_once(&mut self, at: (usize, u16), number: i32, partition: i32, write: impl FnOnce(&mut Vec<u8>)) {
+    fn send_at_once(&mut self, at: At, number: i32, partition: i32, write: impl FnOnce(&mut Vec<u8>)) {
         self.id += 1;
         let mut request = Vec::new();
         ReplyHeader { statement: number, id: self.id, is_ipv6: false, is_repeatable: false }.write_request(partition, &mut request, write);
-        let client = &self.clients[&at];
-        self.network.machine(at.0).unwrap().connection(client.end).unwrap().to_core.extend(request);
+        self.clients.send(&mut self.network, at, &request);
     }
 
     /// The results, or the number of the error; none if the machine has ended.
-    fn receive(&mut self, at: (usize, u16)) -> Option<Result<Vec<u8>, i32>> {
-        let Self { network, clients, .. } = self;
-        let (client, mut body) = (clients.get_mut(&at).unwrap(), None);
-        let came = network.run_until(|network| {
-            let Some(machine) = network.machine(at.0) else { return true };
-            client.received.append(&mut machine.connection(client.end).unwrap().to_client);
-            let Some(header) = FrameHeader::read(&client.received, false, 1 << 24).unwrap() else { return false };
-            let end = header.bytes + header.body_bytes;
-            if client.received.len() < end {
-                return false;
-            }
-            body = Some(client.received[header.bytes..end].to_vec());
-            client.received.drain(..end);
-            true
-        });
-        assert!(came, "no reply");
-        let body = body?;
+    fn receive(&mut self, at: At) -> Option<Result<Vec<u8>, i32>> {
+        let whole = |bytes: &[u8]| FrameHeader::read(bytes, false, 1 << 24).unwrap().map(|header| (header.bytes, header.body_bytes));
+        let body = self.clients.receive(&mut self.network, at, whole)?;
         let outcome = ReplyBody::read(&body).unwrap().outcome;
         Some(outcome.map(|results| results.rest().to_vec()).map_err(|(_, error)| error.code.0))
     }
 
-    fn ask(&mut self, at: (usize, u16), number: i32, container: usize, write: impl FnOnce(&mut Vec<u8>)) -> Result<Vec<u8>, i32> {
+    fn ask(&mut self, at: At, number: i32, container: usize, write: impl FnOnce(&mut Vec<u8>)) -> Result<Vec<u8>, i32> {
         self.send(at, number, Self::partition(container), write);
         self.receive(at).unwrap()
     }
 
     /// All rows of a container, by one multi-get.
-    fn rows(&mut self, at: (usize, u16), container: usize) -> Rows {
+    fn rows(&mut self, at: At, container: usize) -> Rows {
         let keys = |out: &mut Vec<u8>| (0..KEYS).for_each(|key| put_i64(out, key));
         let write = |out: &mut Vec<u8>| client::get_rows(&name(container), ElementType::Long, KEYS as usize, keys, out);
         let found = self.ask(at, statement::GET_MULTIPLE_CONTAINER_ROWS, container, write).unwrap();
@@ -153,7 +131,7 @@ impl Cluster {
     }
 
     /// Sends a statement that changes rows of a container; gives what it has once that is done.
-    fn change(&mut self, at: (usize, u16), container: usize) -> Rows {
+    fn change(&mut self, at: At, container: usize) -> Rows {
         let (id, mut after) = (self.containers[container], self.model[container].clone());
         let first = self.rng.below(KEYS as u64) as i64;
         self.value += 1;
@@ -188,7 +166,7 @@ impl Cluster {
     }
 
     /// Any core of a member that lives.
-    fn anyone(&mut self, down: Option<usize>) -> (usize, u16) {
+    fn anyone(&mut self, down: Option<usize>) -> At {
         let alive: Vec<usize> = (0..NODES).filter(|node| Some(*node) != down).collect();
         (alive[self.rng.below(alive.len() as u64) as usize], self.rng.below(u64::from(CORES)) as u16)
     }
@@ -204,7 +182,7 @@ impl Cluster {
 
     /// A member ends with statements of clients under way, at it and at others.
     fn kill_under_way(&mut self, down: usize, loss: Loss) {
-        let mut under_way: Vec<((usize, u16), usize, Rows)> = Vec::new();
+        let mut under_way: Vec<(At, usize, Rows)> = Vec::new();
         for container in 0..CONTAINERS {
             let at = (if container % 2 == 0 { down } else { (down + 1) % NODES }, self.rng.below(u64::from(CORES)) as u16);
             if under_way.iter().all(|(other, ..)| *other != at) {

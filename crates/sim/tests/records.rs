@@ -2,11 +2,13 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod clients;
 mod members;
 
 use aerospike::operate::code;
 use aerospike::wire::{Attributes, HEADER_BYTES, Header, Kind, Message, MessageWriter, Operation, Proto, field, info1, info2, info3};
-use io::{ConnectionId, ListenerId};
+use clients::{At, Clients};
+use io::ListenerId;
 use sim::{Loss, Network};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,15 +43,9 @@ impl Said {
     }
 }
 
-struct Client {
-    end: (u16, ConnectionId),
-    boot: u64,
-    received: Vec<u8>,
-}
-
 struct Cluster {
     network: Network,
-    clients: BTreeMap<(usize, u16), Client>,
+    clients: Clients,
 }
 
 fn digest(key: u32) -> Digest {
@@ -140,7 +136,7 @@ fn said(mut body: &[u8]) -> Vec<Said> {
 impl Cluster {
     /// Three members with two cores each, and records with two replicas.
     fn start() -> Self {
-        Self { network: members::start(NODES, CORES), clients: BTreeMap::new() }
+        Self { network: members::start(NODES, CORES), clients: Clients::new(LISTENER) }
     }
 
     /// The same with records `0..KEYS`, each of its key's value and with all its replicas.
@@ -157,67 +153,43 @@ impl Cluster {
         members::wait(&mut self.network, what, holds);
     }
 
-    fn send(&mut self, at: (usize, u16), frame: &[u8]) {
-        let (node, core) = at;
-        let boot = self.network.boots(node);
-        let machine = self.network.machine(node).unwrap();
-        let client = self.clients.entry(at).or_insert(Client {
-            end: (0, ConnectionId { index: 0, generation: 0 }),
-            boot: u64::MAX,
-            received: Vec::new(),
-        });
-        if client.boot != boot {
-            *client = Client { end: machine.accept_on(core, LISTENER), boot, received: Vec::new() };
-        }
-        machine.connection(client.end).unwrap().to_core.extend(frame);
+    fn send(&mut self, at: At, frame: &[u8]) {
+        self.clients.connect(&mut self.network, at);
+        self.clients.send(&mut self.network, at, frame);
     }
 
     /// The next whole frame's body.
-    fn receive(&mut self, at: (usize, u16)) -> Vec<u8> {
-        let Self { network, clients } = self;
-        let client = clients.get_mut(&at).unwrap();
-        let mut body = None;
-        let came = network.run_until(|network| {
-            client.received.append(&mut network.machine(at.0).unwrap().connection(client.end).unwrap().to_client);
-            let Some(header) = Header::read(&client.received, 1 << 24).unwrap() else { return false };
-            let end = HEADER_BYTES + header.body_bytes;
-            if client.received.len() < end {
-                return false;
-            }
-            body = Some(client.received[HEADER_BYTES..end].to_vec());
-            client.received.drain(..end);
-            true
-        });
-        assert!(came, "no reply");
-        body.unwrap()
+    fn receive(&mut self, at: At) -> Vec<u8> {
+        let whole = |bytes: &[u8]| Header::read(bytes, 1 << 24).unwrap().map(|header| (HEADER_BYTES, header.body_bytes));
+        self.clients.receive(&mut self.network, at, whole).expect("the member lives")
     }
 
-    fn info(&mut self, at: (usize, u16), name: &str) -> String {
+    fn info(&mut self, at: At, name: &str) -> String {
         self.send(at, &framed(Kind::Info, name.as_bytes()));
         let text = String::from_utf8(self.receive(at)).unwrap();
         text.trim_end().split_once('\t').unwrap().1.to_owned()
     }
 
-    fn one(&mut self, at: (usize, u16), body: &[u8]) -> Said {
+    fn one(&mut self, at: At, body: &[u8]) -> Said {
         self.send(at, &framed(Kind::Message, body));
         let mut all = said(&self.receive(at));
         assert_eq!(all.len(), 1, "{all:?}");
         all.remove(0)
     }
 
-    fn put(&mut self, at: (usize, u16), key: u32, value: i64) {
+    fn put(&mut self, at: At, key: u32, value: i64) {
         let reply = self.one(at, &message(WRITE, 0, &of_record(&digest(key)), &set(&value.to_be_bytes())));
         assert_eq!(reply.code, 0);
     }
 
-    fn get(&mut self, at: (usize, u16), key: u32) -> Option<i64> {
+    fn get(&mut self, at: At, key: u32) -> Option<i64> {
         let reply = self.one(at, &message(READ, 0, &of_record(&digest(key)), &[]));
         assert_eq!(reply.code, 0);
         reply.value
     }
 
     /// The messages of a reply of many, but for the last, whose code must be 0.
-    fn many(&mut self, at: (usize, u16), body: &[u8]) -> Vec<Said> {
+    fn many(&mut self, at: At, body: &[u8]) -> Vec<Said> {
         self.send(at, &framed(Kind::Message, body));
         let mut all = Vec::new();
         loop {
@@ -230,7 +202,7 @@ impl Cluster {
     }
 
     /// What a batch read of all records gives, by their numbers: code and value.
-    fn read_all(&mut self, at: (usize, u16)) -> BTreeMap<u32, (u8, Option<i64>)> {
+    fn read_all(&mut self, at: At) -> BTreeMap<u32, (u8, Option<i64>)> {
         let replies = self.many(at, &batch(READ, 0..KEYS, &[]));
         assert_eq!(replies.len(), KEYS as usize);
         replies.into_iter().map(|said| (said.index, (said.code, said.value))).collect()
@@ -265,7 +237,7 @@ fn decode(text: &str) -> Vec<u8> {
     bytes
 }
 
-fn everywhere() -> impl Iterator<Item = (usize, u16)> {
+fn everywhere() -> impl Iterator<Item = At> {
     (0..NODES).flat_map(|node| (0..CORES).map(move |core| (node, core)))
 }
 

@@ -32,6 +32,8 @@ mod ranges;
 mod result_types;
 mod schemas;
 mod statement;
+#[cfg(test)]
+mod testing;
 mod virtual_table;
 
 pub use kept::KEPT_BYTES_MAX;

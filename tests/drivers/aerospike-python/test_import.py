@@ -3,7 +3,6 @@ comparison, and what is refused."""
 
 import contextlib
 import os
-import signal
 import socket
 import subprocess
 import tempfile
@@ -18,10 +17,11 @@ from aerospike_helpers.operations import list_operations, map_operations
 import certificates
 import server
 from conftest import EXTERNAL, NAMESPACE, connected
+from killed_imports import kill_again_and_again
+from waiting import SECONDS_MAX
 
 pytestmark = pytest.mark.skipif(bool(EXTERNAL) and "TARNDB_TEST_RESTART" not in os.environ, reason="the server under test is not TarnDB")
 
-SECONDS_MAX = 90
 GROUPS = 1024
 # No other test writes there.
 WHOLE = "whole"
@@ -74,13 +74,6 @@ def run_import(sides, *words, status=0):
     done = subprocess.run(command(sides, *words), capture_output=True, text=True, timeout=SECONDS_MAX)
     assert done.returncode == status, (done.returncode, done.stderr)
     return done.stderr
-
-
-def wait_until(condition):
-    deadline = time.monotonic() + SECONDS_MAX
-    while not condition():
-        assert time.monotonic() < deadline, "it does not come"
-        time.sleep(0.05)
 
 
 def comparable(bins):
@@ -256,23 +249,8 @@ def test_an_import_that_is_killed_goes_on(sides, clients, new_set):
             return sum(1 for key in keys if f" {new_set} " in key and not key.endswith("began"))
         return 0
 
-    for least, kill_server in ((50, None), (200, 1), (350, 0)):
-        before = done()
-        process = subprocess.Popen(
-            command(sides, NAMESPACE, new_set, "--jobs", "2", "--max-rows-per-second", "1500"), stderr=subprocess.PIPE, stdin=subprocess.DEVNULL
-        )
-        try:
-            wait_until(lambda least=max(least, before + 1), process=process: done() >= least or process.poll() is not None)
-            so_far = done()
-            assert process.poll() is None and so_far < GROUPS, process.stderr.read()
-            if kill_server is not None:
-                sides[kill_server].restart("kill")
-                # It goes on by itself, perhaps to its end before this client is connected again.
-                wait_until(lambda so_far=so_far, process=process: done() > so_far or process.poll() is not None)
-                assert process.poll() in (None, 0), process.stderr.read()
-        finally:
-            process.send_signal(signal.SIGKILL)
-            process.communicate()
+    slowly = command(sides, NAMESPACE, new_set, "--jobs", "2", "--max-rows-per-second", "1500")
+    kill_again_and_again(slowly, done, GROUPS, ((50, None), (200, sides[1]), (350, sides[0])))
     said = run_import(sides, NAMESPACE, new_set, "--verify")
     assert "goes on where it was" in said and "20000 records are the same" in said
     assert len(assert_equal(clients, NAMESPACE, new_set)) == 20_000

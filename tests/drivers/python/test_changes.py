@@ -18,6 +18,7 @@ from cassandra.concurrent import execute_concurrent_with_args
 
 import server
 from conftest import GONE, create_keyspace, names, run_directory, when_back
+from waiting import wait_until
 
 CDC = "cdc = {'enabled': true}"
 SECONDS_MAX = 60
@@ -220,13 +221,6 @@ def test_a_follower_sees_each_row_s_changes_in_order_through_kills(shared_sessio
     assert not failed, failed
     stored = {row.p: row.v for row in when_back(shared_session, f"SELECT p, v FROM {name}")}
     assert stored == seen
-
-
-def wait_until(condition):
-    deadline = time.monotonic() + SECONDS_MAX
-    while not condition():
-        assert time.monotonic() < deadline, "it does not come"
-        time.sleep(0.02)
 
 
 def test_a_slow_reader_holds_up_nobody(shared_session, table, http_address):

@@ -18,7 +18,8 @@ import certificates
 import server
 import two_servers
 from conftest import GONE, create_keyspace, names, run_directory, when_back
-from two_servers import SECONDS_MAX, assert_equal, stored, wait_until
+from two_servers import assert_equal, stored
+from waiting import SECONDS_MAX, wait_until
 
 CDC = "cdc = {'enabled': true}"
 

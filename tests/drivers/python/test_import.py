@@ -3,7 +3,6 @@ what is refused."""
 
 import contextlib
 import os
-import signal
 import ssl
 import subprocess
 
@@ -16,7 +15,9 @@ import certificates
 import server
 import two_servers
 from conftest import create_keyspace, names, run_directory, when_back
-from two_servers import SECONDS_MAX, assert_equal, stored, wait_until
+from killed_imports import kill_again_and_again
+from two_servers import assert_equal, stored
+from waiting import SECONDS_MAX, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -173,25 +174,8 @@ def test_an_import_that_is_killed_goes_on(sides, sessions, keyspace):
             return len(list(target.execute(f"SELECT after FROM {keyspace}.tarndb_import WHERE table_name = 't'")))
         return 0
 
-    for least, kill_server in ((20, None), (60, 1), (80, 0)):
-        before = done()
-        process = subprocess.Popen(
-            command(sides, keyspace, "--jobs", "2", "--page-rows", "50", "--max-rows-per-second", "1000"), stderr=subprocess.PIPE, stdin=subprocess.DEVNULL
-        )
-        try:
-            # It copies: before that, a side that is away ends it.
-            wait_until(lambda least=max(least, before + 1), process=process: done() >= least or process.poll() is not None)
-            so_far = done()
-            if kill_server is None:
-                assert process.poll() is None and so_far < 256, process.stderr.read()
-            else:
-                sides[kill_server].restart("kill")
-                # It goes on by itself, perhaps to its end before this session is connected again.
-                wait_until(lambda so_far=so_far, process=process: done() > so_far or process.poll() is not None)
-                assert process.poll() in (None, 0), process.stderr.read()
-        finally:
-            process.send_signal(signal.SIGKILL)
-            process.communicate()
+    slowly = command(sides, keyspace, "--jobs", "2", "--page-rows", "50", "--max-rows-per-second", "1000")
+    kill_again_and_again(slowly, done, 256, ((20, None), (60, sides[1]), (80, sides[0])))
     said = run_import(sides, keyspace, "--verify")
     assert "goes on where it was" in said and "20000 rows are the same" in said
     assert_equal(sessions, name)

@@ -17,7 +17,6 @@ import signal
 import sqlite3
 import subprocess
 import tempfile
-import time
 import urllib.parse
 import uuid
 
@@ -28,6 +27,7 @@ from cassandra.util import Duration
 import server
 from conftest import PEER, create_keyspace, names, run_directory
 from roles import KEYSPACE, boss, login, role  # noqa: F401: fixtures
+from waiting import wait_until
 
 pytestmark = pytest.mark.skipif(bool(PEER), reason="the server under test is not TarnDB")
 
@@ -344,13 +344,6 @@ def running(tested):
     """How many statements run: each has a thread that watches its client."""
     tasks = pathlib.Path(f"/proc/{tested.state()['pid']}/task").glob("*/comm")
     return sum(1 for comm in tasks if comm.read_text().startswith("tarndb-sql-watc"))
-
-
-def wait_until(condition):
-    deadline = time.monotonic() + SECONDS_MAX
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def test_a_client_that_goes_away_frees_its_statement(tested, address):

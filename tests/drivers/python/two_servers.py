@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import time
 
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.policies import ConstantReconnectionPolicy
@@ -10,7 +9,6 @@ from cassandra.policies import ConstantReconnectionPolicy
 import server
 from conftest import run_directory, when_back
 
-SECONDS_MAX = 90
 
 
 @contextlib.contextmanager
@@ -49,10 +47,3 @@ def stored(session, name, columns="*"):
 def assert_equal(sessions, name, columns="*"):
     source, target = (stored(session, name, columns) for session in sessions)
     assert source == target
-
-
-def wait_until(condition):
-    deadline = time.monotonic() + SECONDS_MAX
-    while not condition():
-        assert time.monotonic() < deadline, "it does not come"
-        time.sleep(0.05)

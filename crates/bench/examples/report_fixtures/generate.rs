@@ -159,26 +159,7 @@ fn phase(name: &str, kind: PhaseKind, started_s: f64, seconds: u32, shape: &Shap
 }
 
 fn quiet(name: &str, kind: PhaseKind, started_s: f64, seconds: f64) -> PhaseReport {
-    PhaseReport {
-        name: name.to_owned(),
-        kind,
-        started_s,
-        seconds,
-        complete: true,
-        unknown: false,
-        settings: BTreeMap::new(),
-        throughput: 0.0,
-        operations: Vec::new(),
-        errors: Vec::new(),
-        verified: Verified::default(),
-        variation: None,
-        drift: None,
-        resources: Resources::default(),
-        timeline: Vec::new(),
-        events: Vec::new(),
-        histogram_log: None,
-        histogram_log_failure: None,
-    }
+    PhaseReport { seconds, complete: true, ..PhaseReport::begun(name, kind, started_s) }
 }
 
 fn target(name: &str, server: &str, nodes: u32, phases: Vec<PhaseReport>) -> TargetReport {

@@ -212,6 +212,33 @@ pub struct PhaseReport {
     pub histogram_log_failure: Option<String>,
 }
 
+impl PhaseReport {
+    /// Of a phase that has begun, and of which nothing is known yet.
+    #[must_use]
+    pub fn begun(name: &str, kind: PhaseKind, started_s: f64) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind,
+            started_s,
+            seconds: 0.0,
+            complete: false,
+            unknown: false,
+            settings: BTreeMap::new(),
+            throughput: 0.0,
+            operations: Vec::new(),
+            errors: Vec::new(),
+            verified: Verified::default(),
+            variation: None,
+            drift: None,
+            resources: Resources::default(),
+            timeline: Vec::new(),
+            events: Vec::new(),
+            histogram_log: None,
+            histogram_log_failure: None,
+        }
+    }
+}
+
 /// Something that was done to the target under load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Event {

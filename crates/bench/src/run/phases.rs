@@ -7,7 +7,7 @@ use super::failing::{FILL_FAILED_MAX, RUN_FAILED_MAX};
 use super::state::{Context, Run, plain};
 use super::{failing, measures, resume};
 use crate::report::figures::duration;
-use crate::report::model::{PhaseKind, PhaseReport, Resources, Verified};
+use crate::report::model::{PhaseKind, PhaseReport, Verified};
 use crate::study::Phase;
 use crate::target::{SystemError, TargetSpec};
 use load::workload::{End, KeyChoice, Mix, OperationKind, Pace};
@@ -22,26 +22,7 @@ impl Run<'_> {
         let started_s = context.began.elapsed().as_secs_f64();
         let started = Instant::now();
         let place = self.report.targets[at].phases.len();
-        self.report.targets[at].phases.push(PhaseReport {
-            name: phase.name().to_owned(),
-            kind: phase.kind,
-            started_s,
-            seconds: 0.0,
-            complete: false,
-            unknown: false,
-            settings: BTreeMap::new(),
-            throughput: 0.0,
-            operations: Vec::new(),
-            errors: Vec::new(),
-            verified: Verified::default(),
-            variation: None,
-            drift: None,
-            resources: Resources::default(),
-            timeline: Vec::new(),
-            events: Vec::new(),
-            histogram_log: None,
-            histogram_log_failure: None,
-        });
+        self.report.targets[at].phases.push(PhaseReport::begun(phase.name(), phase.kind, started_s));
         let outcome = context.driver.follow(context.system).and_then(|()| match phase.kind {
             PhaseKind::Check => self.check(context),
             PhaseKind::Validate => self.validate(context, at, phase),

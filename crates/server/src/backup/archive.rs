@@ -127,11 +127,11 @@ impl Chunks {
 mod tests {
     use super::super::format::chunk;
     use super::*;
+    use crate::testing::Folder;
 
     #[test]
     fn no_changed_bit_of_a_chunk_passes() {
-        let folder = std::env::temp_dir().join(format!("tarndb-chunk-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
+        let folder = Folder::made("chunk");
         let bytes = chunk(b"rows rows rows rows rows", Place::chunk(0, 0), None);
         let entry = FileEntry { name: "000.rows".to_owned(), bytes: bytes.len() as u64, chunks: 1, rows: 1 };
         for bit in 0..=bytes.len() * 8 {
@@ -140,16 +140,14 @@ mod tests {
                 *byte ^= 1 << (bit % 8);
             }
             std::fs::write(folder.join("000.rows"), &changed).unwrap();
-            let read = Chunks::open(&Source::Folder(folder.clone()), &entry, None).unwrap().next();
+            let read = Chunks::open(&Source::Folder(folder.to_path_buf()), &entry, None).unwrap().next();
             assert_eq!(read.is_ok(), bit == bytes.len() * 8, "bit {bit}");
         }
-        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]
     fn what_is_encrypted_opens_at_its_place_only_and_beside_its_manifest() {
-        let folder = std::env::temp_dir().join(format!("tarndb-sealed-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
+        let folder = Folder::made("sealed");
         io_linux::make_files_private();
         std::fs::write(folder.join("key"), "ab".repeat(32)).unwrap();
         let key = BackupKeyArguments { encryption_key_file: Some(folder.join("key")), ..BackupKeyArguments::default() };
@@ -171,7 +169,7 @@ mod tests {
         std::fs::write(folder.join(SCHEMA), schema).unwrap();
         let open = |manifest: &Manifest| {
             std::fs::write(folder.join(MANIFEST), manifest.to_bytes()).unwrap();
-            Archive::of(Source::Folder(folder.clone()), &key).unwrap()
+            Archive::of(Source::Folder(folder.to_path_buf()), &key).unwrap()
         };
         let first = |chunks: [&[u8]; 2]| {
             std::fs::write(folder.join("000.rows"), chunks.concat()).unwrap();
@@ -182,6 +180,5 @@ mod tests {
         assert!(open(&manifest).schema().is_ok());
         let shorter = Manifest { files: Vec::new(), ..manifest.clone() };
         assert!(open(&shorter).schema().unwrap_err().to_string().contains("the manifest was changed"));
-        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

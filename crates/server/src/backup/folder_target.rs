@@ -79,16 +79,9 @@ fn names(folder: &Path) -> std::io::Result<Vec<String>> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-
-    struct Folder(PathBuf);
+    use crate::testing::Folder;
 
     impl Folder {
-        fn new(name: &str) -> Self {
-            let path = std::env::temp_dir().join(format!("tarndb-target-{name}-{}", std::process::id()));
-            let _ = std::fs::remove_dir_all(&path);
-            Self(path)
-        }
-
         fn write(&self, name: &str) {
             std::fs::write(self.0.join(name), "x").unwrap();
         }
@@ -100,15 +93,9 @@ mod tests {
         }
     }
 
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            let _ = std::fs::remove_dir_all(&self.0);
-        }
-    }
-
     #[test]
     fn nothing_is_removed_that_is_not_of_an_interrupted_backup() {
-        let folder = Folder::new("foreign");
+        let folder = Folder::new("target-foreign");
         std::fs::create_dir_all(&folder.0).unwrap();
         // Without a marker they are somebody else's, whatever they are called.
         folder.write("000.rows");
@@ -127,7 +114,7 @@ mod tests {
 
     #[test]
     fn an_interrupted_backup_is_replaced_when_that_is_asked_for() {
-        let folder = Folder::new("unfinished");
+        let folder = Folder::new("target-unfinished");
         let first = FolderTarget::prepare(&folder.0, false).unwrap();
         folder.write("000.rows");
         assert!(matches!(FolderTarget::prepare(&folder.0, true), Err(BackupError::InUse { .. })));
@@ -146,7 +133,7 @@ mod tests {
 
     #[test]
     fn a_backup_that_fails_leaves_an_empty_directory() {
-        let folder = Folder::new("abandoned");
+        let folder = Folder::new("target-abandoned");
         let target = FolderTarget::prepare(&folder.0, false).unwrap();
         folder.write("000.rows");
         target.abandon();

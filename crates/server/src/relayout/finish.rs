@@ -103,6 +103,7 @@ mod tests {
     use crate::config::{Config, Host};
     use crate::layout::{Losses, Relaid};
     use crate::settings::Settings;
+    use crate::testing::Folder;
 
     /// What is named in a directory for shards, with contents.
     fn shards(directory: &Path) -> Vec<(String, String)> {
@@ -116,8 +117,8 @@ mod tests {
 
     #[test]
     fn a_change_that_was_cut_off_at_its_end_is_ended_at_the_next_start() {
-        let directory = std::env::temp_dir().join(format!("tarndb-relayout-{}", std::process::id()));
-        let settings = |cores| Settings { data_dir: Some(directory.clone()), cores, ..Settings::default() };
+        let directory = Folder::new("relayout");
+        let settings = |cores| Settings { data_dir: Some(directory.to_path_buf()), cores, ..Settings::default() };
         let open = |cores| {
             let config = Config::new(settings(cores), Host { memory: io_linux::Memory::OfMachine(1 << 30) }).unwrap();
             DataDir::open(&config, Losses::Refused, 1).unwrap()
@@ -165,13 +166,11 @@ mod tests {
                 assert_eq!(kept, expected[usize::from(core)]);
             }
         }
-        let _ = std::fs::remove_dir_all(&directory);
     }
 
     #[test]
     fn what_a_copy_has_left_goes() {
-        let directory = std::env::temp_dir().join(format!("tarndb-relayout-left-{}", std::process::id()));
-        std::fs::create_dir_all(&directory).unwrap();
+        let directory = Folder::made("relayout-left");
         for name in ["relayout-0.data", "relayout-12.buffer", "shard-0.data", "relayout-notes"] {
             std::fs::write(directory.join(name), "").unwrap();
         }
@@ -179,6 +178,5 @@ mod tests {
         let mut left: Vec<_> = std::fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         left.sort();
         assert_eq!(left, ["relayout-notes", "shard-0.data"]);
-        let _ = std::fs::remove_dir_all(&directory);
     }
 }

@@ -108,6 +108,7 @@ fn of_profile(text: &str, profile: &str) -> Result<Credentials, String> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::testing::Folder;
     use std::collections::BTreeMap;
 
     const FILE: &str = "# mine\n[default]\naws_access_key_id = A\naws_secret_access_key=B=\n\n[other]\n; no\naws_access_key_id=C\naws_secret_access_key = D\naws_session_token = E\nregion = x\n[half]\naws_access_key_id=F\n";
@@ -148,7 +149,8 @@ mod tests {
 
     #[test]
     fn a_file_that_others_can_read_is_refused_and_no_secret_is_shown() {
-        let path = std::env::temp_dir().join(format!("tarndb-credentials-{}", std::process::id()));
+        let folder = Folder::made("credentials");
+        let path = folder.join("credentials");
         std::fs::write(&path, FILE).unwrap();
         let source = CredentialsSource::File { path: path.clone(), profile: "default".to_owned() };
         let read = |mode| {

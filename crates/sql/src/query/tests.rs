@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::tables::{Column, Condition, Lookup, Operator, Order, RowName, Scan};
+use crate::testing::Rows;
 use rusqlite::types::ValueRef as SqlRef;
 use std::sync::atomic::AtomicUsize;
 
@@ -11,21 +12,6 @@ struct Memory {
     /// Whether scans do as they are told, or give all rows.
     obeys: bool,
     scans: AtomicUsize,
-}
-
-struct Rows(std::vec::IntoIter<Vec<Value>>, Vec<Value>);
-
-impl Scan for Rows {
-    fn advance(&mut self) -> Result<bool, SourceError> {
-        let next = self.0.next();
-        let is_there = next.is_some();
-        self.1 = next.unwrap_or_default();
-        Ok(is_there)
-    }
-
-    fn value(&self, column: usize) -> ValueRef<'_> {
-        self.1[column].as_ref()
-    }
 }
 
 fn fulfils(row: &[Value], Condition { column, operator, value }: &Condition) -> bool {
@@ -60,7 +46,7 @@ impl Tables for Memory {
         if order == Order::KeyDescending {
             rows.reverse();
         }
-        Ok(Box::new(Rows(rows.into_iter(), Vec::new())))
+        Ok(Box::new(Rows::new(rows)))
     }
 }
 

@@ -1,7 +1,8 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::query::{Query, QueryError};
-use crate::tables::{Column, ColumnType, Condition, Order, Scan, SourceError, Table, Tables, Value, ValueRef};
+use crate::tables::{Column, ColumnType, Condition, Order, Scan, SourceError, Table, Tables, Value};
+use crate::testing::Rows;
 use std::sync::Arc;
 
 /// One table, `t (at, n, x, text, flag)`, with whole seconds of 2023-01-01.
@@ -10,28 +11,13 @@ struct One {
     rows: Vec<Vec<Value>>,
 }
 
-struct Rows(std::vec::IntoIter<Vec<Value>>, Vec<Value>);
-
-impl Scan for Rows {
-    fn advance(&mut self) -> Result<bool, SourceError> {
-        let next = self.0.next();
-        let is_there = next.is_some();
-        self.1 = next.unwrap_or_default();
-        Ok(is_there)
-    }
-
-    fn value(&self, column: usize) -> ValueRef<'_> {
-        self.1[column].as_ref()
-    }
-}
-
 impl Tables for One {
     fn find(&self, name: &str) -> Result<Option<Arc<Table>>, SourceError> {
         Ok(name.eq_ignore_ascii_case("t").then(|| Arc::clone(&self.table)))
     }
 
     fn scan(&self, _: &Arc<Table>, _: &[Condition], _: Order, _: u64) -> Result<Box<dyn Scan>, SourceError> {
-        Ok(Box::new(Rows(self.rows.clone().into_iter(), Vec::new())))
+        Ok(Box::new(Rows::new(self.rows.clone())))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Scans of partitions and tables, compared with the model row by row.
 
 use super::*;
+use std::ops::RangeBounds;
 
 impl World {
     pub(super) fn check_partition_scan(&mut self) {
@@ -35,17 +36,6 @@ impl World {
             keys.reverse();
         }
         assert!(keys.is_sorted_by(|left, right| left < right), "seed {}: rows out of order", self.seed);
-        let inside = |key: &[u8]| {
-            (match from {
-                Bound::Unbounded => true,
-                Bound::Included(from) => key >= from,
-                Bound::Excluded(from) => key > from,
-            }) && (match to {
-                Bound::Unbounded => true,
-                Bound::Included(to) => key <= to,
-                Bound::Excluded(to) => key < to,
-            })
-        };
         if (from, to) == (Bound::Unbounded, Bound::Unbounded) {
             let rows = self.read(|engine| engine.partition_rows(TableId(table), Token(token), &partition, CachePolicy::Bypass));
             // Between the two reads rows may have been purged.
@@ -54,7 +44,7 @@ impl World {
             assert!(rows >= lasting, "seed {}: {rows} rows counted, {lasting} are live", self.seed);
         }
         let found: BTreeMap<RowKey, Version> = found.into_iter().collect();
-        let of_partition = |key: &&RowKey| key.0 == table && key.1 == token && key.2 == partition && inside(&key.3);
+        let of_partition = |key: &&RowKey| key.0 == table && key.1 == token && key.2 == partition && (from, to).contains(&key.3[..]);
         for key in self.versions.keys().filter(of_partition) {
             self.assert_agrees(key, found.get(key));
         }

@@ -197,28 +197,6 @@ fn parts_of(column: &Column, types: &[UserType], times: Times) -> Vec<Part> {
 mod tests {
     use super::*;
 
-    fn table(columns: &[(ColumnKind, &str, &str)]) -> Table {
-        let column = |(kind, name, data_type): &(ColumnKind, &str, &str)| Column {
-            kind: *kind,
-            position: 0,
-            name: (*name).to_owned(),
-            data_type: (*data_type).to_owned(),
-            is_descending: false,
-        };
-        Table {
-            name: "t".to_owned(),
-            id: Vec::new(),
-            flags: Vec::new(),
-            comment: String::new(),
-            default_ttl_s: 0,
-            gc_grace_s: 0,
-            columns: columns.iter().map(column).collect(),
-            indexes: Vec::new(),
-            views: Vec::new(),
-            masked: 0,
-        }
-    }
-
     fn types() -> Vec<UserType> {
         vec![UserType { name: "u".to_owned(), fields: vec![("a".to_owned(), "int".to_owned()), ("b".to_owned(), "int".to_owned())] }]
     }
@@ -234,7 +212,7 @@ mod tests {
 
     #[test]
     fn cells_are_read_with_their_times() {
-        let plan = Plan::new("k", &table(&COLUMNS), &types(), Times::OfElements);
+        let plan = Plan::new("k", &Table::of(&COLUMNS), &types(), Times::OfElements);
         assert_eq!(
             plan.select,
             "SELECT \"p\", \"c\", \"s\", WRITETIME(\"s\"), TTL(\"s\"), \"m\", WRITETIME(\"m\"), TTL(\"m\"), \"u\".\"a\", WRITETIME(\"u\".\"a\"), \
@@ -254,7 +232,7 @@ mod tests {
 
     #[test]
     fn a_source_without_times_of_elements_is_read_without() {
-        let plan = Plan::new("k", &table(&COLUMNS), &types(), Times::OfCellsOnly);
+        let plan = Plan::new("k", &Table::of(&COLUMNS), &types(), Times::OfCellsOnly);
         assert_eq!(
             plan.select,
             "SELECT \"p\", \"c\", \"s\", WRITETIME(\"s\"), TTL(\"s\"), \"m\", \"u\", \"f\", WRITETIME(\"f\"), TTL(\"f\") \
@@ -265,7 +243,7 @@ mod tests {
 
     #[test]
     fn a_table_of_keys_has_one_statement() {
-        let plan = Plan::new("k", &table(&COLUMNS[..2]), &[], Times::OfElements);
+        let plan = Plan::new("k", &Table::of(&COLUMNS[..2]), &[], Times::OfElements);
         assert_eq!(plan.writes, ["INSERT INTO \"k\".\"t\" (\"p\", \"c\") VALUES (?, ?) USING TIMESTAMP ? AND TTL ?"]);
         assert_eq!((plan.width, plan.key_len(), plan.has_static), (2, 2, false));
     }

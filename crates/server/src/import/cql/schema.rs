@@ -64,6 +64,32 @@ pub(super) struct Table {
     pub(super) masked: usize,
 }
 
+#[cfg(test)]
+impl Table {
+    /// A table `t` of these columns.
+    pub(super) fn of(columns: &[(ColumnKind, &str, &str)]) -> Self {
+        let column = |(kind, name, data_type): &(ColumnKind, &str, &str)| Column {
+            kind: *kind,
+            position: 0,
+            name: (*name).to_owned(),
+            data_type: (*data_type).to_owned(),
+            is_descending: false,
+        };
+        Self {
+            name: "t".to_owned(),
+            id: Vec::new(),
+            flags: Vec::new(),
+            comment: String::new(),
+            default_ttl_s: 0,
+            gc_grace_s: 0,
+            columns: columns.iter().map(column).collect(),
+            indexes: Vec::new(),
+            views: Vec::new(),
+            masked: 0,
+        }
+    }
+}
+
 /// A keyspace.
 #[derive(Clone, Debug)]
 pub(super) struct Keyspace {

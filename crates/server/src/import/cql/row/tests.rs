@@ -1,29 +1,10 @@
 use super::super::plan::Times;
-use super::super::schema::{Column, ColumnKind, Table};
+use super::super::schema::{ColumnKind, Table};
 use super::*;
 use cql::wire::ProtocolVersion;
 
 fn plan(columns: &[(ColumnKind, &str, &str)], times: Times) -> Plan {
-    let column = |(kind, name, data_type): &(ColumnKind, &str, &str)| Column {
-        kind: *kind,
-        position: 0,
-        name: (*name).to_owned(),
-        data_type: (*data_type).to_owned(),
-        is_descending: false,
-    };
-    let table = Table {
-        name: "t".to_owned(),
-        id: Vec::new(),
-        flags: Vec::new(),
-        comment: String::new(),
-        default_ttl_s: 0,
-        gc_grace_s: 0,
-        columns: columns.iter().map(column).collect(),
-        indexes: Vec::new(),
-        views: Vec::new(),
-        masked: 0,
-    };
-    Plan::new("k", &table, &[], times)
+    Plan::new("k", &Table::of(columns), &[], times)
 }
 
 /// Statements with their values; what is unset is `None`.
