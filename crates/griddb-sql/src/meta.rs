@@ -2,7 +2,7 @@
 
 use crate::client::{Client, Refusal};
 use crate::container::Container;
-use crate::metatables::{self, Columns};
+use crate::metatables::{self, Columns, text, type_name};
 use griddb::ElementType;
 use griddb::client::IndexDescription;
 use griddb::schema::ColumnDefinition;
@@ -183,18 +183,13 @@ fn rows(client: &mut Client, table: &str) -> Result<Vec<Vec<Value>>, Refusal> {
     }
 }
 
-fn text(text: &str) -> Value {
-    Value::Text(text.to_owned())
-}
-
 fn column_row(container: &Container, at: usize, column: &ColumnDefinition) -> Vec<Value> {
     let kind = TYPES.iter().find(|(element, _)| *element == column.element && !column.is_array).map_or(TYPE_OTHER, |(_, kind)| *kind);
-    let name = if column.is_array { format!("{}_ARRAY", column.element.name()) } else { column.element.name().to_owned() };
     let mut row = vec![Value::Null; 24];
     row[2] = text(&container.table.name);
     row[3] = text(&column.name);
     row[4] = Value::Integer(kind);
-    row[5] = Value::Text(name);
+    row[5] = type_name(column);
     row[6] = Value::Integer(131_072);
     row[7] = Value::Integer(2_000_000_000);
     row[9] = Value::Integer(10);

@@ -1,10 +1,10 @@
-//! GridDB's metatables, which applications and tools read by SQL: `SELECT * FROM "#tables"` and so on. Names and columns are those of its SQL reference, and of
-//! `gs_export`.
+//! GridDB's metatables, which applications and tools read by SQL: `SELECT * FROM "#tables"` and so on. The columns of `#tables`, `#index_info`, `#table_partitions` and
+//! `#views` are those of its SQL reference, which does not tell the others.
 //!
 //! They tell of the database that the client is in, and of containers that it may know of. Nothing is partitioned here, so columns about that are null.
 
 use crate::container::Container;
-use griddb::schema::Kind;
+use griddb::schema::{ColumnDefinition, Kind};
 use sql::ColumnType::{Bool, Integer, Short, Text};
 use sql::Value;
 
@@ -85,9 +85,8 @@ pub(crate) fn rows_of(table: &str, database: &str, container: &Container, rows: 
             rows.push(row);
         }
         "#columns" => rows.extend(container.columns.iter().zip(1..).map(|(column, position)| {
-            let type_name = if column.is_array { format!("{}_ARRAY", column.element.name()) } else { column.element.name().to_owned() };
             let nullable = Value::Integer(i64::from(!column.is_not_null));
-            [own(), vec![Value::Integer(position), Value::Text(type_name), text(&column.name), nullable]].concat()
+            [own(), vec![Value::Integer(position), type_name(column), text(&column.name), nullable]].concat()
         })),
         "#primary_keys" => {
             let keys = container.columns.iter().take(container.key_len).zip(1..);
@@ -105,6 +104,12 @@ pub(crate) fn rows_of(table: &str, database: &str, container: &Container, rows: 
     }
 }
 
-fn text(text: &str) -> Value {
+/// A column's type, as GridDB calls it.
+pub(crate) fn type_name(column: &ColumnDefinition) -> Value {
+    let name = column.element.name();
+    if column.is_array { Value::Text(format!("{name}_ARRAY")) } else { text(name) }
+}
+
+pub(crate) fn text(text: &str) -> Value {
     Value::Text(text.to_owned())
 }

@@ -58,8 +58,8 @@ fn register_steps(connection: &Connection) -> Result<()> {
         let (Some(from), Some(to)) = (real(before), real(after)) else {
             return before.try_into().map_err(|_| wrong("a text that is not UTF-8"));
         };
-        let [at, from_at, to_at] = [context.get::<i64>(0)?, context.get(3)?, context.get(5)?];
-        let value = from + (to - from) * (at - from_at) as f64 / (to_at - from_at) as f64;
+        let [at, from_at, to_at] = [context.get::<i64>(0)? as f64, context.get::<i64>(3)? as f64, context.get::<i64>(5)? as f64];
+        let value = from + (to - from) * (at - from_at) / (to_at - from_at);
         let is_whole = matches!((before, after), (ValueRef::Integer(_), ValueRef::Integer(_)));
         Ok(if is_whole { Value::Integer(value as i64) } else { Value::Real(value) })
     })
