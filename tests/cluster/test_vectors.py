@@ -11,6 +11,7 @@ from nodes import succeeds, until
 ROWS = 12_000
 DIMENSIONS = 8
 NEAREST = 10
+GROUPS = 2_000
 QUERIES = 15
 FLOATS = struct.Struct(f">{DIMENSIONS}f")
 SECONDS_MAX = 120
@@ -37,8 +38,8 @@ def test_the_nearest_are_found_through_failovers(cluster):
 
     def put(session, keys):
         vectors = {k: new_vector(chance) for k in keys}
-        insert = session.prepare("INSERT INTO k.v (k, v) VALUES (?, ?)")
-        done = execute_concurrent_with_args(session, insert, [(k, list(v)) for k, v in vectors.items()], concurrency=64)
+        insert = session.prepare("INSERT INTO k.v (k, v, g) VALUES (?, ?, ?)")
+        done = execute_concurrent_with_args(session, insert, [(k, list(v), k % GROUPS) for k, v in vectors.items()], concurrency=64)
         assert all(success for success, _ in done)
         rows.update(vectors)
 
@@ -53,10 +54,13 @@ def test_the_nearest_are_found_through_failovers(cluster):
             assert all(rows[k] == vector for k, vector in found)
             hits += len({k for k, _ in found} & set(order))
         assert hits >= 0.95 * QUERIES * NEAREST, hits
+        # So few of a group that candidates are not enough: all rows are compared.
+        few = session.execute(f"SELECT k FROM k.v WHERE g = 5 ORDER BY v ANN OF %s LIMIT {NEAREST} ALLOW FILTERING", (list(new_vector(chance)),))
+        assert sorted(row.k for row in few) == [k for k in sorted(rows) if k % GROUPS == 5]
         return query
 
     with cluster.session(seconds=60) as session:
-        session.execute(f"CREATE TABLE k.v (k int PRIMARY KEY, v vector<float, {DIMENSIONS}>)")
+        session.execute(f"CREATE TABLE k.v (k int PRIMARY KEY, v vector<float, {DIMENSIONS}>, g int)")
         session.execute("CREATE INDEX of_v ON k.v (v) USING 'sai' WITH OPTIONS = {'similarity_function': 'euclidean'}")
         put(session, range(ROWS))
         settled(cluster.nodes, ROWS)

@@ -4,7 +4,7 @@
 //! small integers, which compilers make vector instructions of. What is lost moves close neighbours past each other: whoever asks for the nearest
 //! takes more candidates than it wants.
 //!
-//! For [`Metric::Cosine`] a vector's length becomes 1 first. Codes are in blocks, so that a store that grows copies nothing.
+//! For [`Metric::Cosine`] a vector's length becomes 1 first. Codes are in blocks, so that a store that grows copies none.
 
 /// How far vectors are apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +29,12 @@ pub(crate) struct Code<'a> {
     pub(crate) scale: f32,
     /// The square of the vector's length.
     pub(crate) square: f32,
+}
+
+impl Code<'_> {
+    pub(crate) fn owned(self) -> OwnCode {
+        OwnCode { bytes: self.bytes.to_vec(), scale: self.scale, square: self.square }
+    }
 }
 
 /// A code that owns its bytes.

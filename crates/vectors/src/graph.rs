@@ -19,8 +19,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) const NEIGHBOURS_MAX: usize = 20;
 /// On the lowest.
 pub(crate) const NEIGHBOURS_LOWEST_MAX: usize = 40;
-/// Layers there can be.
-const LEVELS_MAX: usize = 12;
+/// Layers above the lowest that there can be.
+pub(crate) const LEVELS_MAX: usize = 12;
 /// Lists of neighbours of a block.
 const BLOCK_LISTS: usize = 256;
 /// A list: its length, and room for its neighbours.
@@ -39,7 +39,7 @@ pub(crate) enum State {
 pub(crate) struct Repair {
     /// The next node to look at.
     pub(crate) next: u32,
-    /// Who was dead when it began.
+    /// Who was dead when it began, and is not free yet.
     pub(crate) dead: Vec<u32>,
 }
 
@@ -60,6 +60,8 @@ pub struct Graph {
     pub(crate) linked: usize,
     pub(crate) dead: usize,
     pub(crate) repair: Option<Repair>,
+    /// Linked nodes that a repair has left with next to no neighbours.
+    pub(crate) lonely: Vec<u32>,
     pub(crate) scratch: RefCell<Scratch>,
     pub(crate) rng: Rng,
 }
@@ -81,6 +83,7 @@ impl Graph {
             linked: 0,
             dead: 0,
             repair: None,
+            lonely: Vec::new(),
             scratch: RefCell::default(),
             rng: Rng::new(seed),
         }

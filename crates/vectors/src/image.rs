@@ -26,20 +26,22 @@
 
 use crate::Metric;
 use crate::codes::{Code, padded};
-use crate::graph::{Graph, NEIGHBOURS_LOWEST_MAX, State};
+use crate::graph::{Graph, LEVELS_MAX, NEIGHBOURS_LOWEST_MAX, State};
 use crate::keyed::{Entry, KeyedGraph};
 use std::rc::Rc;
 
 const MAGIC: &[u8; 8] = b"TARNVEC1";
-const LEVELS_MAX: u8 = 32;
 
-/// Why bytes are no image of a graph.
+/// Bytes are no part of an image of such vectors, or of another image than the parts before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ImageError {
-    /// They end too early, or say what cannot be.
-    Malformed,
-    /// They are of another image, of vectors of another kind, or not all parts are there.
-    Incomplete,
+pub struct ImageError;
+
+/// A graph of whose image some parts are read.
+pub struct ImageReader {
+    keyed: KeyedGraph,
+    /// The image's number.
+    image: Option<u64>,
+    parts: u32,
 }
 
 fn metric_byte(metric: Metric) -> u8 {
@@ -98,45 +100,18 @@ impl KeyedGraph {
         }
     }
 
-    /// The graph of an image, none of whose vectors has been seen in a row. Parts after the last one of the image are ignored.
-    ///
-    /// # Errors
-    /// When the parts are not those of an image of such vectors.
-    pub fn read_parts(metric: Metric, dimensions: usize, seed: u64, parts: &[Vec<u8>]) -> Result<Self, ImageError> {
-        let mut keyed = Self::new(metric, dimensions, seed);
-        let mut image = None;
-        for (number, part) in parts.iter().enumerate() {
-            let mut bytes = Bytes(part);
-            let is_magic = bytes.take(MAGIC.len())? == MAGIC;
-            let (of, part) = (u64::from_le_bytes(bytes.array()?), u32::from_le_bytes(bytes.array()?));
-            let [is_last, measure] = bytes.array()?;
-            let is_such = measure == metric_byte(metric) && u32::from_le_bytes(bytes.array()?) as usize == dimensions;
-            if !is_magic || !is_such || *image.get_or_insert(of) != of || part as usize != number {
-                return Err(ImageError::Incomplete);
-            }
-            while !bytes.0.is_empty() {
-                keyed.read_node(&mut bytes)?;
-            }
-            if is_last == 1 {
-                keyed.graph.settle();
-                return Ok(keyed);
-            }
-        }
-        Err(ImageError::Incomplete)
-    }
-
     fn read_node(&mut self, bytes: &mut Bytes<'_>) -> Result<(), ImageError> {
         let code_bytes = padded(self.graph.dimensions());
         let id = u32::from_le_bytes(bytes.array()?);
         let next = self.graph.states.len() as u32;
         // Nodes between are few: their places were free.
         if id < next || id - next > next.max(1 << 20) {
-            return Err(ImageError::Malformed);
+            return Err(ImageError);
         }
         let state = match bytes.array()? {
             [1] => State::Linked,
             [2] => State::Dead,
-            _ => return Err(ImageError::Malformed),
+            _ => return Err(ImageError),
         };
         let key_length = u32::from_le_bytes(bytes.array()?) as usize;
         let key: Rc<[u8]> = bytes.take(key_length)?.into();
@@ -144,8 +119,8 @@ impl KeyedGraph {
         let (scale, square) = (f32::from_le_bytes(bytes.array()?), f32::from_le_bytes(bytes.array()?));
         let code: Vec<i8> = bytes.take(code_bytes)?.iter().map(|byte| byte.cast_signed()).collect();
         let [level] = bytes.array()?;
-        if level > LEVELS_MAX || !scale.is_finite() || !square.is_finite() {
-            return Err(ImageError::Malformed);
+        if usize::from(level) > LEVELS_MAX || !scale.is_finite() || !square.is_finite() {
+            return Err(ImageError);
         }
         let nothing = vec![0; code_bytes];
         for free in next..id {
@@ -160,7 +135,7 @@ impl KeyedGraph {
             let neighbours: Vec<u32> =
                 bytes.take(usize::from(count) * 4)?.as_chunks::<4>().0.iter().map(|id| u32::from_le_bytes(*id)).collect();
             if neighbours.len() > NEIGHBOURS_LOWEST_MAX {
-                return Err(ImageError::Malformed);
+                return Err(ImageError);
             }
             self.graph.set_neighbours(id, layer, &neighbours);
         }
@@ -175,6 +150,48 @@ impl KeyedGraph {
             self.graph.dead += 1;
         }
         Ok(())
+    }
+}
+
+impl ImageReader {
+    /// Of a graph of such vectors.
+    #[must_use]
+    pub fn new(metric: Metric, dimensions: usize, seed: u64) -> Self {
+        Self { keyed: KeyedGraph::new(metric, dimensions, seed), image: None, parts: 0 }
+    }
+
+    /// Reads the next part; gives whether it is the last.
+    ///
+    /// # Errors
+    /// When it is not the next part of an image of such vectors.
+    pub fn read(&mut self, part: &[u8]) -> Result<bool, ImageError> {
+        let graph = &self.keyed.graph;
+        let mut bytes = Bytes(part);
+        let is_magic = bytes.take(MAGIC.len())? == MAGIC;
+        let (image, number) = (u64::from_le_bytes(bytes.array()?), u32::from_le_bytes(bytes.array()?));
+        let [is_last, measure] = bytes.array()?;
+        let is_such = measure == metric_byte(graph.metric) && u32::from_le_bytes(bytes.array()?) as usize == graph.dimensions();
+        if !is_magic || !is_such || *self.image.get_or_insert(image) != image || number != self.parts {
+            return Err(ImageError);
+        }
+        self.parts += 1;
+        while !bytes.0.is_empty() {
+            self.keyed.read_node(&mut bytes)?;
+        }
+        Ok(is_last == 1)
+    }
+
+    /// The graph, after the last part: none of its vectors has been seen in a row.
+    #[must_use]
+    pub fn finish(mut self) -> KeyedGraph {
+        self.keyed.graph.settle();
+        self.keyed
+    }
+
+    /// What it takes of memory.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.keyed.bytes()
     }
 }
 
@@ -210,13 +227,13 @@ struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
     fn take(&mut self, length: usize) -> Result<&'a [u8], ImageError> {
-        let (taken, rest) = self.0.split_at_checked(length).ok_or(ImageError::Malformed)?;
+        let (taken, rest) = self.0.split_at_checked(length).ok_or(ImageError)?;
         self.0 = rest;
         Ok(taken)
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], ImageError> {
-        let (taken, rest) = self.0.split_first_chunk::<N>().ok_or(ImageError::Malformed)?;
+        let (taken, rest) = self.0.split_first_chunk::<N>().ok_or(ImageError)?;
         self.0 = rest;
         Ok(*taken)
     }
@@ -256,7 +273,17 @@ mod tests {
     }
 
     fn read(parts: &[Vec<u8>]) -> Result<KeyedGraph, ImageError> {
-        KeyedGraph::read_parts(Metric::Euclidean, DIMENSIONS, 1, parts)
+        read_of(Metric::Euclidean, DIMENSIONS, parts)
+    }
+
+    fn read_of(metric: Metric, dimensions: usize, parts: &[Vec<u8>]) -> Result<KeyedGraph, ImageError> {
+        let mut reader = ImageReader::new(metric, dimensions, 1);
+        for part in parts {
+            if reader.read(part)? {
+                return Ok(reader.finish());
+            }
+        }
+        Err(ImageError)
     }
 
     #[test]
@@ -323,14 +350,14 @@ mod tests {
         let keyed = graph(&mut rng, 400);
         let (one, other) = (parts(&keyed, 1), parts(&keyed, 2));
         assert!(read(&one).is_ok());
-        assert_eq!(read(&[]).err(), Some(ImageError::Incomplete));
-        assert_eq!(read(&one[..one.len() - 1]).err(), Some(ImageError::Incomplete));
-        assert_eq!(read(&one[1..]).err(), Some(ImageError::Incomplete));
-        assert_eq!(read(&[&one[..1], &other[1..]].concat()).err(), Some(ImageError::Incomplete));
+        assert_eq!(read(&[]).err(), Some(ImageError));
+        assert_eq!(read(&one[..one.len() - 1]).err(), Some(ImageError));
+        assert_eq!(read(&one[1..]).err(), Some(ImageError));
+        assert_eq!(read(&[&one[..1], &other[1..]].concat()).err(), Some(ImageError));
         // A longer image that was there before.
         assert!(read(&[&one[..], &other[1..]].concat()).is_ok());
-        assert_eq!(KeyedGraph::read_parts(Metric::Cosine, DIMENSIONS, 1, &one).err(), Some(ImageError::Incomplete));
-        assert_eq!(KeyedGraph::read_parts(Metric::Euclidean, 9, 1, &one).err(), Some(ImageError::Incomplete));
+        assert_eq!(read_of(Metric::Cosine, DIMENSIONS, &one).err(), Some(ImageError));
+        assert_eq!(read_of(Metric::Euclidean, 9, &one).err(), Some(ImageError));
         // A part that is only its head has no nodes: the walk over the rows brings them again.
         const HEAD_BYTES: usize = 26;
         for length in (0..HEAD_BYTES).chain(HEAD_BYTES + 1..HEAD_BYTES + 30) {

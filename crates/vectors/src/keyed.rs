@@ -6,7 +6,7 @@
 use crate::Metric;
 use crate::codes::OwnCode;
 use crate::graph::Graph;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use std::rc::Rc;
 
@@ -16,6 +16,8 @@ const KEY_BYTES: usize = 112;
 const SEARCH_BEAM_MIN: usize = 720;
 /// Nodes that a step of a repair looks at.
 const REPAIRED_AT_ONCE: usize = 8;
+/// Keys that a step looks at whose range was deleted.
+const REMOVED_AT_ONCE: usize = 256;
 
 /// What is known of a vector besides its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +41,14 @@ pub(crate) struct Node {
     pub(crate) is_unseen: bool,
 }
 
+/// What was written up to a time of the keys from one on to another is gone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Removal {
+    from: Box<[u8]>,
+    to: Box<[u8]>,
+    until: i64,
+}
+
 /// A graph with a key for each node.
 pub struct KeyedGraph {
     pub(crate) graph: Graph,
@@ -47,6 +57,12 @@ pub struct KeyedGraph {
     pub(crate) key_bytes: usize,
     /// Keys whose vectors have no code: they are candidates of every search.
     odd: BTreeMap<Rc<[u8]>, Entry>,
+    /// Ranges that were deleted and may still have nodes.
+    removals: VecDeque<Removal>,
+    /// The last one that was done: a row that changes in a partition which was deleted once tells of it again.
+    last_removal: Option<Removal>,
+    /// The last key that the first one of them has looked at.
+    removed_to: Option<Rc<[u8]>>,
     /// Where the look for expired vectors goes on.
     next_expiry: u32,
     /// Nodes that came or went.
@@ -63,6 +79,9 @@ impl KeyedGraph {
             ids: BTreeMap::new(),
             key_bytes: 0,
             odd: BTreeMap::new(),
+            removals: VecDeque::new(),
+            last_removal: None,
+            removed_to: None,
             next_expiry: 0,
             changes: 0,
         }
@@ -144,16 +163,31 @@ impl KeyedGraph {
         }
     }
 
-    /// What was written up to a time, of the keys from one on to another, is gone.
+    /// What was written up to a time, of the keys from one on to another, is gone: it leaves in steps to come.
     pub fn remove_range(&mut self, from: &[u8], to: &[u8], until: i64) {
-        if from >= to {
-            return;
+        let removal = Removal { from: from.into(), to: to.into(), until };
+        let is_known = self.last_removal.as_ref() == Some(&removal) || self.removals.back() == Some(&removal);
+        if from < to && !is_known {
+            self.odd.retain(|key, entry| !(from <= &**key && &**key < to && entry.timestamp <= until));
+            self.removals.push_back(removal);
         }
-        let range = (Bound::Included(from), Bound::Excluded(to));
-        let is_covered = |id: &u32| self.nodes[*id as usize].as_ref().is_some_and(|node| node.entry.timestamp <= until);
-        let ids: Vec<u32> = self.ids.range::<[u8], _>(range).map(|(_, id)| *id).filter(is_covered).collect();
-        ids.into_iter().for_each(|id| self.forget(id));
-        self.odd.retain(|key, entry| !(from <= &**key && &**key < to && entry.timestamp <= until));
+    }
+
+    /// Goes on with the first range that was deleted.
+    fn remove_some(&mut self, Removal { from, to, until }: &Removal, after: Option<Rc<[u8]>>) -> Option<Rc<[u8]>> {
+        let start = after.as_deref().map_or(Bound::Included(&**from), Bound::Excluded);
+        let some: Vec<(Rc<[u8]>, u32)> = self
+            .ids
+            .range::<[u8], _>((start, Bound::Excluded(&**to)))
+            .take(REMOVED_AT_ONCE)
+            .map(|(key, id)| (Rc::clone(key), *id))
+            .collect();
+        for (_, id) in &some {
+            if self.nodes[*id as usize].as_ref().is_some_and(|node| node.entry.timestamp <= *until) {
+                self.forget(*id);
+            }
+        }
+        some.into_iter().nth(REMOVED_AT_ONCE - 1).map(|(key, _)| key)
     }
 
     fn forget(&mut self, id: u32) {
@@ -195,14 +229,32 @@ impl KeyedGraph {
     /// Whether [`KeyedGraph::step`] has something to do.
     #[must_use]
     pub fn has_work(&self) -> bool {
-        self.graph.waiting() > 0 || self.graph.needs_repair()
+        !self.removals.is_empty() || self.graph.waiting() > 0 || self.graph.needs_repair()
     }
 
-    /// Links a vector, or repairs some nodes.
+    /// Removes some vectors of a deleted range, links one, or repairs some nodes.
     pub fn step(&mut self) {
-        if !self.graph.link_next() && self.graph.needs_repair() {
+        if let Some(removal) = self.removals.front().cloned() {
+            let after = self.removed_to.take();
+            self.removed_to = self.remove_some(&removal, after);
+            self.graph.scratch.get_mut().compared += REMOVED_AT_ONCE as u64;
+            if self.removed_to.is_none() {
+                self.last_removal = self.removals.pop_front();
+            }
+        } else if !self.graph.link_next() && self.graph.needs_repair() {
             self.graph.repair_some(REPAIRED_AT_ONCE);
+            for id in self.graph.take_lonely() {
+                self.add_again(id);
+            }
         }
+    }
+
+    /// A node that a search would hardly find becomes another one, which is linked anew.
+    fn add_again(&mut self, id: u32) {
+        let Some(Node { key, entry, .. }) = &self.nodes[id as usize] else { return };
+        let (key, entry, code) = (Rc::clone(key), *entry, self.graph.codes.get(id).owned());
+        self.forget(id);
+        self.add(key, &code, entry);
     }
 
     /// Keys whose vectors are likely the nearest of those that `accept` takes, nearest first: about `count`. `None` for a vector that cannot be compared by
@@ -343,10 +395,53 @@ mod tests {
         settle(&mut keyed);
         assert_eq!(found(&keyed, &[0.0], 1), [[5], [0]], "a vector without a code is a candidate always");
         keyed.remove_range(&[3], &[9], 6);
+        settle(&mut keyed);
         let left: Vec<u8> = found(&keyed, &[0.0], 20).into_iter().map(|key| key[0]).collect();
         assert_eq!(left, [0, 1, 2, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19]);
         keyed.remove_range(&[9], &[3], i64::MAX);
-        assert_eq!(keyed.len(), 16);
+        assert!(!keyed.has_work());
+        // One that is told again takes no work.
+        keyed.remove_range(&[3], &[9], 6);
+        assert_eq!((keyed.has_work(), keyed.len()), (false, 16));
+    }
+
+    #[test]
+    fn a_large_range_leaves_in_steps() {
+        let mut keyed = KeyedGraph::new(Metric::Euclidean, 1, 1);
+        for n in 0..1000_u32 {
+            keyed.put(&n.to_be_bytes(), [n as f32].into_iter(), LASTING);
+        }
+        settle(&mut keyed);
+        keyed.remove_range(&10_u32.to_be_bytes(), &900_u32.to_be_bytes(), 1);
+        keyed.step();
+        assert_eq!(keyed.len(), 1000 - REMOVED_AT_ONCE);
+        settle(&mut keyed);
+        assert_eq!(keyed.len(), 110);
+    }
+
+    #[test]
+    fn what_is_left_of_a_region_that_died_is_found() {
+        let mut rng = Rng::new(4);
+        let mut keyed = KeyedGraph::new(Metric::Euclidean, 8, 1);
+        // Far apart, so that all neighbours of one are of its own cluster.
+        let of = |rng: &mut Rng, cluster: u32| -> Vec<f32> { (0..8).map(|_| cluster as f32 * 1e4 + rng.below(100) as f32).collect() };
+        let mut kept = Vec::new();
+        for n in 0..1200_u32 {
+            let vector = of(&mut rng, n % 4);
+            keyed.put(&n.to_be_bytes(), vector.iter().copied(), LASTING);
+            if n % 4 == 1 && n < 8 {
+                kept.push((n, vector));
+            }
+        }
+        settle(&mut keyed);
+        for n in (0..1200_u32).filter(|n| n % 4 == 1 && !kept.iter().any(|(kept, _)| kept == n)) {
+            keyed.remove(&n.to_be_bytes());
+        }
+        settle(&mut keyed);
+        for (n, vector) in kept {
+            // Their codes may be the same.
+            assert!(found(&keyed, &vector, 2).contains(&n.to_be_bytes().to_vec()), "{n}");
+        }
     }
 
     #[test]

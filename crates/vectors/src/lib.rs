@@ -8,7 +8,7 @@
 //!
 //! Invariants:
 //! - Nothing here is an answer: it names candidates. Whoever asks reads each one's row and compares its vector. So the graph decides recall and nothing else.
-//! - Every step is small: the caller links, repairs, writes or reads one node or a few at a time, and other work comes between.
+//! - Every step is small: the caller links, repairs or removes one node or a few, writes or reads a part of an image, and other work comes between.
 //! - The same calls give the same graph: there is no thread, no clock, and levels come from a seed.
 
 mod codes;
@@ -22,5 +22,5 @@ mod search;
 
 pub use codes::Metric;
 pub use graph::Graph;
-pub use image::ImageError;
+pub use image::{ImageError, ImageReader};
 pub use keyed::{Entry, KeyedGraph};

@@ -12,6 +12,12 @@ use std::collections::BTreeSet;
 const ONE_DEAD_IN: usize = 5;
 /// Fewer are not worth it.
 const DEAD_MIN: usize = 64;
+/// Dead nodes that are freed at once, for each that a repair looks at at once.
+const FREED_A_NODE: usize = 64;
+/// With fewer neighbours on the lowest layer than these a node may be cut off from the others, together with those few.
+const LONELY: usize = 8;
+/// What it costs to look at a node that needs no repair, in comparisons.
+const A_LOOK: u64 = 4;
 /// Candidates that a repaired list is chosen from, for each that it may have.
 const CANDIDATES_A_NEIGHBOUR: usize = 2;
 
@@ -33,8 +39,9 @@ impl Graph {
         };
         for _ in 0..nodes {
             if repair.next as usize >= self.states.len() {
-                return self.end_repair(repair);
+                return self.free_dead(repair, FREED_A_NODE * nodes);
             }
+            self.scratch.get_mut().compared += A_LOOK;
             // Who dies while it goes on stays until the next one, and is passed through until then.
             if self.state(repair.next) == State::Linked || repair.dead.binary_search(&repair.next).is_err() {
                 self.repair_node(repair.next);
@@ -65,19 +72,29 @@ impl Graph {
             candidates.truncate(CANDIDATES_A_NEIGHBOUR * most);
             let chosen = self.choose(&candidates, most);
             self.set_neighbours(id, layer, &chosen);
+            if layer == 0 && chosen.len() < LONELY && self.state(id) == State::Linked && self.linked > LONELY {
+                self.lonely.push(id);
+            }
         }
     }
 
-    fn end_repair(&mut self, repair: Repair) {
+    /// Nodes that searches may not find any more since what was around them has died: they have to be added again.
+    pub(crate) fn take_lonely(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.lonely)
+    }
+
+    /// Nothing points to those any more that were dead when the repair began: some of them are free now.
+    fn free_dead(&mut self, mut repair: Repair, most: usize) {
         if self.entry.is_some_and(|entry| self.state(entry) == State::Dead) {
             let highest = self.upper.iter().filter(|(id, _)| self.state(**id) == State::Linked).max_by_key(|(_, layers)| layers.len());
             let any = || (0..self.states.len() as u32).find(|id| self.state(*id) == State::Linked);
             self.entry = highest.map(|(id, _)| *id).or_else(any);
         }
-        self.dead -= repair.dead.len();
-        for id in repair.dead {
-            self.release(id);
-        }
+        let freed = repair.dead.split_off(repair.dead.len().saturating_sub(most));
+        self.dead -= freed.len();
+        self.scratch.get_mut().compared += freed.len() as u64;
+        freed.into_iter().for_each(|id| self.release(id));
+        self.repair = Some(repair).filter(|repair| !repair.dead.is_empty());
     }
 }
 

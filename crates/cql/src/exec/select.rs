@@ -271,6 +271,16 @@ impl SelectCoordinator {
             let Some(reply) = asked.reply.take() else { return Ok(Replies::Some) };
             let damaged = || CqlError::Server("a shard's reply cannot be read".to_owned());
             let gathered = Gathered::read(&reply).ok().flatten().ok_or_else(damaged)?;
+            if !gathered.covered.is_empty() {
+                let is_ring = |range: &&Range| range.extent != Extent::Partition;
+                let left = self.extents.iter().filter(is_ring).map(|range| range.cursor.token.slot());
+                let left: BTreeSet<Slot> = left.chain([asked.range.cursor.token.slot()]).collect();
+                if !gathered.covered.iter().all(|slot| left.contains(slot)) {
+                    // A slot has moved to a member since another one answered for it. Its rows came then: each slot answers for itself from here on.
+                    self.cover_tries = 0;
+                    return Ok(Replies::Some);
+                }
+            }
             match self.output.take(&self.fetch.plan, &gathered, &asked.range.cursor, surroundings)? {
                 Taken::AllOfExtent => {
                     self.queue.pop_front();

@@ -256,3 +256,19 @@ fn a_graph_comes_back_from_its_image_and_follows_what_has_changed_since() {
         std::iter::from_fn(|| member.shard.next_vector_part(member.now)).map(|part| (part.index.0, part.bytes.len())).collect();
     assert_eq!(outdated, [(99, 0), (99, 0)]);
 }
+
+#[test]
+fn a_walk_that_waits_for_the_device_goes_on_beside_one_that_begins() {
+    let mut member = Member::with_vectors(MEMORY);
+    member.put_line(0..ROWS);
+    let mut member = member.restart();
+    let index = |number| VectorIndex { table: TABLE, index: TableId(number), column: Arc::new(Pairs) };
+    member.shard.set_vector_indexes([index(INDEX.0 + 1)].into_iter());
+    let waits = (0..100_000).any(|_| {
+        member.turn();
+        member.shard.vectors.waits()
+    });
+    assert!(waits, "rows are on the device");
+    member.shard.set_vector_indexes([index(INDEX.0), index(INDEX.0 + 1)].into_iter());
+    assert_eq!(member.settle_vectors().linked, 2 * ROWS);
+}

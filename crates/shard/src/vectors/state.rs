@@ -6,7 +6,7 @@ use super::key::{decode_key, floats};
 use base::{Now, Slot, TableId, Token};
 use model::operation::{NearRow, NearestQuery, VectorColumn, VectorMetric};
 use std::sync::Arc;
-use vectors::{KeyedGraph, Metric};
+use vectors::{ImageReader, KeyedGraph, Metric};
 
 /// With more vectors than these yet to be linked, all rows are compared.
 pub(super) const UNLINKED_MAX: usize = 2048;
@@ -46,9 +46,13 @@ pub struct VectorFigures {
 /// How far one graph has come.
 pub(super) enum Phase {
     Small,
+    /// A graph is read from what was stored of it, a part a turn.
+    Reading(Box<Stored>),
     Walking(Walk),
     Ready,
-    Refused { rows: u64 },
+    Refused {
+        rows: u64,
+    },
 }
 
 /// A row by its token, partition key and clustering key.
@@ -62,10 +66,18 @@ pub(super) struct Walk {
     pub(super) place: Option<(Slot, Option<Seen>)>,
     /// Whether rows of its next chunk are being read.
     pub(super) waits: bool,
+    /// Whether rows could not be read: it goes on when tables are looked at.
+    pub(super) is_paused: bool,
     /// Rows that it has seen.
     pub(super) seen: u64,
     /// After it: up to this node those that it has not met are removed.
     pub(super) swept: u32,
+}
+
+/// What was stored of a graph: what has been read, and the parts that have not.
+pub(super) struct Stored {
+    reader: ImageReader,
+    parts: std::vec::IntoIter<Vec<u8>>,
 }
 
 pub(super) struct Built {
@@ -101,14 +113,41 @@ impl Built {
         Self { spec, phase: Phase::Small, graph: None, image: Image::default(), restored: 0 }
     }
 
-    pub(super) fn begin(&mut self, images: &mut VectorImages) {
+    fn kind(&self) -> (Metric, usize, u64) {
         let column = &self.spec.column;
-        let (metric, dimensions, seed) = (metric_of(column.metric()), column.dimensions(), u64::from(self.spec.index.0));
-        let read = images.remove(&self.spec.index).and_then(|parts| KeyedGraph::read_parts(metric, dimensions, seed, &parts).ok());
-        self.image = if read.is_some() { Image::stored() } else { Image::default() };
-        self.restored = read.as_ref().map_or(0, |graph| graph.len() as u64);
-        self.graph = Some(read.unwrap_or_else(|| KeyedGraph::new(metric, dimensions, seed)));
+        (metric_of(column.metric()), column.dimensions(), u64::from(self.spec.index.0))
+    }
+
+    pub(super) fn begin(&mut self, images: &mut VectorImages) {
+        match images.remove(&self.spec.index) {
+            Some(parts) => {
+                let (metric, dimensions, seed) = self.kind();
+                let reader = ImageReader::new(metric, dimensions, seed);
+                self.phase = Phase::Reading(Box::new(Stored { reader, parts: parts.into_iter() }));
+            }
+            None => self.walk(None),
+        }
+    }
+
+    /// The walk begins, with what was stored or from nothing.
+    fn walk(&mut self, stored: Option<KeyedGraph>) {
+        let (metric, dimensions, seed) = self.kind();
+        self.image = if stored.is_some() { Image::stored() } else { Image::default() };
+        self.restored = stored.as_ref().map_or(0, |graph| graph.len() as u64);
+        self.graph = Some(stored.unwrap_or_else(|| KeyedGraph::new(metric, dimensions, seed)));
         self.phase = Phase::Walking(Walk::default());
+    }
+
+    /// Reads the next part of what was stored.
+    pub(super) fn read_stored(&mut self) {
+        let Phase::Reading(stored) = &mut self.phase else { return };
+        let read = stored.parts.next().map(|part| stored.reader.read(&part));
+        match (read, std::mem::replace(&mut self.phase, Phase::Small)) {
+            (Some(Ok(false)), reading) => self.phase = reading,
+            (Some(Ok(true)), Phase::Reading(stored)) => self.walk(Some(stored.reader.finish())),
+            // A part is missing, or is none.
+            _ => self.walk(None),
+        }
     }
 
     pub(super) fn reset(&mut self, phase: Phase) {
@@ -117,11 +156,19 @@ impl Built {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.graph.as_ref().map_or(0, KeyedGraph::bytes)
+        let stored = match &self.phase {
+            Phase::Reading(stored) => stored.reader.bytes() + stored.parts.as_slice().iter().map(Vec::len).sum::<usize>(),
+            _ => 0,
+        };
+        stored + self.graph.as_ref().map_or(0, KeyedGraph::bytes)
     }
 
     pub(super) fn has_work(&self) -> bool {
-        let walks = matches!(&self.phase, Phase::Walking(walk) if !walk.waits);
+        let walks = match &self.phase {
+            Phase::Reading(_) => true,
+            Phase::Walking(walk) => !walk.waits && !walk.is_paused,
+            Phase::Small | Phase::Ready | Phase::Refused { .. } => false,
+        };
         walks || self.graph.as_ref().is_some_and(KeyedGraph::has_work)
     }
 

@@ -26,7 +26,7 @@ impl Shard {
     pub fn builds_vectors(&self, index: TableId) -> bool {
         let is_behind = |built: &Built| match &built.phase {
             Phase::Small => self.engine.table_rows(built.spec.table) >= GRAPH_ROWS_MIN,
-            Phase::Walking(_) => true,
+            Phase::Reading(_) | Phase::Walking(_) => true,
             Phase::Ready => built.graph.as_ref().is_some_and(|graph| graph.unlinked() > UNLINKED_MAX),
             Phase::Refused { .. } => false,
         };
@@ -44,6 +44,7 @@ impl Shard {
             figures.linked += built.graph.as_ref().map_or(0, |graph| graph.graph().linked() as u64);
             figures.left += built.graph.as_ref().map_or(0, |graph| graph.graph().waiting() as u64);
             match &built.phase {
+                Phase::Reading(_) => figures.left += rows,
                 Phase::Walking(walk) => figures.left += rows.saturating_sub(walk.seen),
                 Phase::Refused { .. } => figures.refused += 1,
                 Phase::Small | Phase::Ready => {}
@@ -60,7 +61,10 @@ impl Shard {
         if now.monotonic_us >= self.vectors.look_at_us {
             self.look_at_vector_tables(now);
         }
-        self.walk_vectors(now);
+        match self.vectors.built.iter_mut().find(|built| matches!(built.phase, Phase::Reading(_))) {
+            Some(built) => built.read_stored(),
+            None => self.walk_vectors(now),
+        }
         if let Some(built) = self.vectors.built.iter_mut().find(|built| built.graph.as_ref().is_some_and(KeyedGraph::has_work)) {
             built.step();
         }
@@ -75,10 +79,11 @@ impl Shard {
         let Vectors { built, images, outdated, .. } = &mut self.vectors;
         for built in built {
             let rows = self.engine.table_rows(built.spec.table);
-            match built.phase {
+            match &mut built.phase {
                 Phase::Small if rows >= GRAPH_ROWS_MIN => built.begin(images),
                 Phase::Ready if rows < GRAPH_ROWS_MIN / 2 => built.reset(Phase::Small),
-                Phase::Refused { rows: refused } if rows < refused / 2 => built.reset(Phase::Small),
+                Phase::Refused { rows: refused } if rows < *refused / 2 => built.reset(Phase::Small),
+                Phase::Walking(walk) => walk.is_paused = false,
                 _ => {}
             }
             if let Some(graph) = &mut built.graph {

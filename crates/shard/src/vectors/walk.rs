@@ -14,9 +14,15 @@ const SWEPT_A_TURN: u32 = 8192;
 pub const VECTORS_SCAN: u32 = u32::MAX - 17;
 
 impl Shard {
-    /// Shows the first graph that is not complete the next rows of its table.
+    /// Shows a graph that is not complete the next rows of its table. All walks have one number, so one that waits is the one that goes on.
     pub(super) fn walk_vectors(&mut self, now: Now) {
-        let Some(at) = self.vectors.built.iter().position(|built| matches!(built.phase, Phase::Walking(_))) else { return };
+        let built = &self.vectors.built;
+        let waits = built.iter().position(|built| matches!(&built.phase, Phase::Walking(walk) if walk.waits));
+        let goes_on = || built.iter().position(|built| matches!(&built.phase, Phase::Walking(walk) if !walk.is_paused));
+        let Some(at) = waits.or_else(goes_on) else {
+            // What a walk has waited for whose graph is gone.
+            return self.forget_scan(VECTORS_SCAN);
+        };
         let is_ready = self.take_scan_ready(VECTORS_SCAN);
         let built = &mut self.vectors.built[at];
         let (table, Phase::Walking(walk)) = (built.spec.table, &mut built.phase) else { return };
@@ -56,8 +62,8 @@ impl Shard {
             Ok(Chunk::More) => walk.place = Some((slot, after)),
             Ok(Chunk::End) => {}
             Ok(Chunk::Waits) => (walk.place, walk.waits) = (Some((slot, after)), true),
-            // The table is gone, or its rows cannot be read now: all rows are compared until a later walk comes to an end.
-            Err(_) => built.reset(Phase::Small),
+            // Its rows cannot be read now: all rows are compared until they can.
+            Err(_) => (walk.place, walk.is_paused) = (Some((slot, after)), true),
         }
     }
 }

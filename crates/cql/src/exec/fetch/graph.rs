@@ -15,6 +15,8 @@ const CANDIDATES_MIN: usize = 48;
 const MORE_CANDIDATES: usize = 6;
 /// Up to so many: they are read in one turn.
 const CANDIDATES_MAX: usize = 1024;
+/// And so many bytes of them; where rows are that large, all are compared, a chunk at a time.
+const CANDIDATE_BYTES_MAX: usize = 16 << 20;
 
 impl Chunk {
     /// Whether it may be answered by a graph: it starts at the beginning, and takes rows of a partition however many there are.
@@ -27,7 +29,9 @@ impl Gather<'_> {
     /// Gives the nearest rows up to `until`, or of all slots that are served here, by a graph. Returns whether it could.
     pub(super) fn by_graph(&mut self, store: &dyn RowStore, until: Token) -> Result<bool, Stop> {
         let (chunk, fetch) = (self.chunk, self.fetch);
-        let Some(nearest) = fetch.nearest.as_ref().filter(|_| chunk.takes_candidates()) else { return Ok(false) };
+        // One slot of a cluster's is a small part of what the graph has: to compare all rows of it takes less than to find its own among the others.
+        let is_one_slot = !chunk.covers && chunk.cursor.token.slot() == until.slot();
+        let Some(nearest) = fetch.nearest.as_ref().filter(|_| chunk.takes_candidates() && !is_one_slot) else { return Ok(false) };
         let wanted = nearest.rows_max as usize;
         let mut count = (CANDIDATES_A_ROW * wanted).clamp(CANDIDATES_MIN, CANDIDATES_MAX.max(wanted));
         loop {
@@ -42,23 +46,24 @@ impl Gather<'_> {
                 now_s: fetch.now_s,
             };
             let Some(found) = store.nearest(&query)? else { return Ok(false) };
-            self.candidates(store, &found.rows)?;
+            let are_few = self.candidates(store, &found.rows)?;
             let given = self.given as usize;
             self.cursor = chunk.cursor.clone();
-            if given >= wanted {
+            if given >= wanted && are_few {
                 self.covered = found.slots;
                 return Ok(true);
             }
             self.start_again();
-            if count >= CANDIDATES_MAX || found.rows.len() < count {
+            if !are_few || count >= CANDIDATES_MAX || found.rows.len() < count {
                 return Ok(false);
             }
             count = (MORE_CANDIDATES * count).min(CANDIDATES_MAX);
         }
     }
 
-    /// Looks at the rows of candidates; those that are not in memory are all asked for at once.
-    fn candidates(&mut self, store: &dyn RowStore, rows: &[NearRow]) -> Result<(), Stop> {
+    /// Looks at the rows of candidates; those that are not in memory are all asked for at once. Returns whether they are few enough bytes for one turn.
+    fn candidates(&mut self, store: &dyn RowStore, rows: &[NearRow]) -> Result<bool, Stop> {
+        let mut bytes = 0;
         let is_clustered = self.plan.table.clustering_len > 0;
         let mut has_missed = false;
         for NearRow { token, partition, clustering } in rows {
@@ -66,12 +71,18 @@ impl Gather<'_> {
             self.cursor = Cursor::start(*token, partition.clone());
             let entered = if is_clustered { self.enter(store, &key) } else { Ok(()) };
             match entered.and_then(|()| store.get(&key, clustering)) {
-                Ok(Some(row)) => self.candidate(clustering, row),
+                Ok(Some(row)) => {
+                    bytes += row.len();
+                    if bytes > CANDIDATE_BYTES_MAX {
+                        return Ok(false);
+                    }
+                    self.candidate(clustering, row);
+                }
                 Ok(None) => {}
                 Err(Stop::Miss) => has_missed = true,
                 Err(stop) => return Err(stop),
             }
         }
-        if has_missed { Err(Stop::Miss) } else { Ok(()) }
+        if has_missed { Err(Stop::Miss) } else { Ok(true) }
     }
 }
