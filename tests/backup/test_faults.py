@@ -1,11 +1,13 @@
 """An S3 that lies, stalls and refuses: a clear error or a whole backup, nothing left behind, and an end in time."""
 
 import json
+import signal
+import threading
 
 import pytest
 
 import certificates
-from conftest import KEY, ROWS, SECRET, Tool
+from conftest import KEY, PARTS, ROWS, SECONDS_MAX, SECRET, Tool, wait_until
 from fake_s3 import BUCKET, FakeS3, cut, drip, drop, endless, error, flip, garble, hang, lengthen, lose, page, whole, without_extras
 
 PLACE = f"s3://{BUCKET}/p"
@@ -83,7 +85,7 @@ def test_what_cannot_be_removed_is_said_and_goes_with_a_restart(tool, fake):
     denied = error(403, "AccessDenied")
     fake.faults = [("POST complete", denied, 1000), ("DELETE", denied, 1000)]
     code, said = tool.backup(PLACE)
-    assert code == 1 and f"`tarndb backup --to {PLACE} --restart` removes them" in said and "403 AccessDenied" in said, said
+    assert code == 1 and f"`tarndb backup --to {PLACE} --restart` removes them, unless `tarndb backup verify {PLACE}` finds a whole backup" in said and "403 AccessDenied" in said, said
     assert fake.uploads and "p/unfinished.json" in fake.objects
     fake.faults = []
     fake.objects["p2/000.rows"] = b"mine"
@@ -95,6 +97,35 @@ def test_what_cannot_be_removed_is_said_and_goes_with_a_restart(tool, fake):
     assert code == 0, said
     # What others have there is left as it is.
     assert set(fake.objects) == NAMES | {"p2/000.rows"} and set(fake.uploads) == {"mine", "mine too"}
+
+
+def test_a_backup_that_is_whole_after_all_is_not_called_void(tool, fake):
+    """The manifest is stored, its answer is lost, and then S3 takes nothing any more."""
+    denied = error(403, "AccessDenied")
+    fake.faults = [("PUT manifest.json", lose, 1), ("PUT manifest.json", denied, 1000), ("DELETE", denied, 1000)]
+    code, said = tool.backup(PLACE)
+    assert code == 1 and "is still there" in said and f"unless `tarndb backup verify {PLACE}` finds a whole backup" in said, said
+    fake.faults = []
+    tool.must("backup", "verify", PLACE)
+    code, said = tool.backup(PLACE, "--restart")
+    assert code == 1 and "holds a backup already" in said, said
+
+
+def test_another_signal_ends_it_at_once(tool, fake):
+    tool.options[2:] = ["--s3-timeout", "60s", "--s3-retry-for", "60s"]
+    fake.faults = [("PUT part", hang, 1000)]
+    slow = tool.start("backup", "--to", PLACE, *PARTS)
+    wait_until(lambda: "PUT part" in fake.asked)
+
+    def is_over():
+        slow.send_signal(signal.SIGTERM)
+        return slow.poll() is not None
+
+    # The first ones are one order.
+    wait_until(is_over)
+    code, said = tool.end(slow)
+    assert code == 128 + signal.SIGTERM and said.count("ending: removing what was written; another signal") == 1, said
+    assert "p/unfinished.json" in fake.objects
 
 
 def test_of_two_backups_that_begin_at_once_one_is_refused(tool, fake):
@@ -204,6 +235,11 @@ def test_restore_goes_on_after_s3_failed(tool, fake, database):
     code, said = tool.run("restore", "--from", PLACE, "--progress", progress)
     assert code == 1 and "403" in said and progress.exists(), said
     fake.faults = []
+    # Its progress is none of another backup's, whose files may have the same names.
+    code, said = tool.backup(f"{PLACE}2")
+    assert code == 0, said
+    code, said = tool.run("restore", "--from", f"{PLACE}2", "--progress", progress)
+    assert code == 1 and "is of a restore of another backup or of other tables" in said and progress.exists(), said
     assert "going on with the restore" in tool.restore(PLACE)
     assert not progress.exists()
     database.check()
@@ -243,6 +279,38 @@ def test_credentials_come_from_files_and_are_read_again(tool, fake, tmp_path):
     file.chmod(0o600)
     code, said = tool.run("backup", "verify", PLACE)
     assert code == 2 and "it has no profile [none]" in said, said
+
+
+def test_credentials_that_expire_are_renewed_for_all_streams(tool, fake, tmp_path):
+    """Two streams send with those that have expired, and one hears of it when the other has read them again."""
+    file, both, renewed = tmp_path / "keys", threading.Barrier(2, timeout=SECONDS_MAX), threading.Event()
+    expired = error(400, "ExpiredToken")
+
+    def write(key, secret):
+        file.write_text(f"[default]\naws_access_key_id = {key}\naws_secret_access_key = {secret}\n")
+        file.chmod(0o600)
+
+    def first(handler, serve):
+        both.wait()
+        write(KEY, SECRET)
+        expired(handler, serve)
+
+    def second(handler, serve):
+        both.wait()
+        assert renewed.wait(SECONDS_MAX)
+        expired(handler, serve)
+
+    def again(handler, serve):
+        assert KEY in handler.headers["authorization"]
+        renewed.set()
+        handler.say(serve())
+
+    fake.keys["OLD"] = "old"
+    write("OLD", "old")
+    tool.options[2:] = ["--s3-timeout", "60s", "--s3-retry-for", "60s"]
+    fake.faults = [("PUT part", first, 1), ("PUT part", second, 1), ("PUT part", again, 1)]
+    code, said = tool.backup(PLACE, "--s3-credentials-file", file)
+    assert code == 0 and not fake.faults and set(fake.objects) == NAMES, said
 
 
 def test_tls_trusts_who_is_named_and_nobody_else(database, tmp_path):

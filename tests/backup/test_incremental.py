@@ -1,9 +1,12 @@
 """Chains of backups: what a restore gives is what was there at the last cut, whatever became of rows in between."""
 
+import hashlib
 import json
 import random
 import shutil
+import signal
 import threading
+import zlib
 
 import pytest
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
@@ -30,11 +33,19 @@ class Node:
     def __init__(self, directory):
         self.server = servers.Server(directory, memory="256M")
         self.server.start()
+        self._connect()
+
+    def _connect(self):
         host, port = self.server.state()["cql"].rsplit(":", 1)
         profiles = {EXEC_PROFILE_DEFAULT: ExecutionProfile(request_timeout=30)}
         self.cluster = Cluster([host], port=int(port), protocol_version=4, execution_profiles=profiles)
         self.session = self.cluster.connect()
         self.http = self.server.state()["http"]
+
+    def restart(self):
+        self.cluster.shutdown()
+        self.server.restart("term")
+        self._connect()
 
     def stop(self):
         self.cluster.shutdown()
@@ -147,13 +158,15 @@ def test_a_chain_gives_the_rows_of_each_cut(node, tmp_path):
     tables["later.t"] = "id, v, writetime(v)"
     take()
     # A restart, after which tombstones may be purged, and rows that come back as they were.
+    source.restart()
+    session, tool = source.session, of(source, tmp_path / "tool")
     change(session, draw)
     take()
     take()
     assert rows_in(places[4]) == 0
     said = tool.must("backup", "verify", places[4])
     assert said.count("it goes on from") == 4 and f"it goes on from {places[0]}: " in said, said
-    for place, (names, rows) in list(zip(places, wanted, strict=True))[1:]:
+    for place, (names, rows) in zip(places, wanted, strict=True):
         target = node()
         of(target, tmp_path / "restore").restore(place)
         found = target.rows(names)
@@ -231,7 +244,7 @@ def test_links_that_are_missing_changed_or_of_others_are_refused(node, tmp_path)
     for words in (("backup", "verify", second), ("restore", "--from", second, "--progress", tmp_path / "p"), ("backup", "--to", tmp_path / "third", "--incremental-from", second)):
         full.rename(tmp_path / "aside")
         code, said = tool.run(*words)
-        assert code == 1 and f"{first} goes on from the backup that was at {full}, which is not there" in said and "no manifest.json" in said, said
+        assert code == 1 and f"{first} goes on from the backup that was at {full}, which is not there: {full} has no manifest.json; put" in said, said
         shutil.copytree(other, full)
         code, said = tool.run(*words)
         assert code == 1 and f"{full} holds another backup" in said, said
@@ -256,6 +269,34 @@ def test_links_that_are_missing_changed_or_of_others_are_refused(node, tmp_path)
     assert code == 2 and "has none of the tables of this database" in said and not (tmp_path / "x").exists(), said
     code, said = tool.run("backup", "--to", tmp_path / "x", "--incremental-from", tmp_path / "nothing")
     assert code == 1 and "nothing is no whole backup" in said, said
+
+
+def test_an_interruption_ends_the_second_reading_of_a_chain(node, fake, tmp_path):
+    source = node()
+    source.session.execute(KEYSPACE.format("k"))
+    source.session.execute("CREATE TABLE k.t (id int PRIMARY KEY, v text)")
+    for number in range(100):
+        source.session.execute("INSERT INTO k.t (id, v) VALUES (%s, 'v')", (number,))
+    tool = Tool(source.http, fake.url, tmp_path)
+    full, second = f"s3://{BUCKET}/full", f"s3://{BUCKET}/second"
+    tool.must("backup", "--to", full)
+    source.session.execute("TRUNCATE k.t")
+    tools, asked = [], fake.asked
+
+    def read(handler, serve):
+        if "GET 001.rows" in asked and tools:
+            asked.clear()
+            tools.pop().send_signal(signal.SIGTERM)
+        handler.say(serve())
+
+    asked.clear()
+    fake.faults = [("GET 000.rows", read, 2)]
+    slow = tool.start("backup", "--to", second, "--incremental-from", full)
+    tools.append(slow)
+    code, said = tool.end(slow)
+    assert code == 1 and "the backup has ended early: it was interrupted" in said, said
+    assert not fake.faults and "GET 001.rows" not in asked
+    assert {name.split("/")[0] for name in fake.objects} == {"full"}
 
 
 def test_a_chain_in_s3_is_encrypted_and_a_killed_restore_of_it_goes_on(database, fake, tool, tmp_path, node):
@@ -286,7 +327,21 @@ def test_a_chain_in_s3_is_encrypted_and_a_killed_restore_of_it_goes_on(database,
         slow.communicate()
     assert "going on with the restore" in other.restore(second, *encrypted)
     assert {row.id: row.v for row in target.session.execute("SELECT id, v FROM k.t")} == wanted
-    # A link of another chain does not open, whatever the list of files says.
+    # A link of another chain does not open, whatever the manifest says.
+    other = f"s3://{BUCKET}/other"
+    tool.must("backup", "--to", other, *encrypted)
+    whole, name = dict(fake.objects), "second/manifest.json"
+    fake.objects["full/manifest.json"] = whole["other/manifest.json"]
+    code, said = tool.run("backup", "verify", second, *encrypted)
+    assert code == 1 and f"{full} holds another backup" in said, said
+    digests = [hashlib.sha256(whole[f"{place}/manifest.json"]).hexdigest().encode() for place in ("full", "other")]
+    assert digests[0] in whole[name]
+    text = whole[name].replace(*digests).rsplit(b"crc32", 1)[0]
+    fake.objects[name] = text + f"crc32 {zlib.crc32(text):08x}\n".encode()
+    code, said = tool.run("backup", "verify", second, *encrypted)
+    assert code == 1 and "schema.json of the backup is damaged" in said and "the manifest was changed" in said, said
+    fake.objects.update(whole)
+    tool.must("backup", "verify", second, *encrypted)
     del fake.objects["full/manifest.json"]
     code, said = tool.run("backup", "verify", second, *encrypted)
     assert code == 1 and f"{second} goes on from the backup that was at {full}" in said, said

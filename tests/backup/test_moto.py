@@ -83,7 +83,14 @@ def test_what_is_not_of_a_backup_is_refused_and_left(tool, place):
         place.client.delete_object(Bucket=BUCKET, Key=f"{place.prefix}/{name}")
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_prefix_that_a_console_has_made_is_empty(tool, place):
+    place.put("", b"")
+    code, said = tool.backup(place.name)
+    assert code == 0 and place.names() == ["", *FILES], said
+    tool.must("backup", "verify", place.name)
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_backup_removes_what_it_has_written(tool, place, how):
     slow = tool.start("backup", "--to", place.name, "--s3-part-size", "5MiB", "--rate-limit", "8MiB")
     wait_until(lambda: place.uploads() or slow.poll() is not None)
@@ -93,16 +100,26 @@ def test_an_interrupted_backup_removes_what_it_has_written(tool, place, how):
     assert not place.names() and not place.uploads()
 
 
-def test_signals_that_are_ignored_stay_so(tool, place):
-    """As under nohup."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        slow = tool.start("backup", "--to", place.name, "--s3-part-size", "5MiB", "--rate-limit", "16MiB")
-    finally:
-        signal.signal(signal.SIGHUP, before)
-    wait_until(lambda: place.uploads() or slow.poll() is not None)
-    slow.send_signal(signal.SIGHUP)
+@pytest.mark.parametrize("ignored", [signal.SIGHUP, signal.SIGINT])
+def test_signals_that_are_ignored_stay_so_and_the_others_are_heard(tool, place, ignored):
+    """As under nohup, and of what a script starts in the background."""
+
+    def started(rate):
+        before = signal.signal(ignored, signal.SIG_IGN)
+        try:
+            slow = tool.start("backup", "--to", place.name, "--s3-part-size", "5MiB", "--rate-limit", rate)
+        finally:
+            signal.signal(ignored, before)
+        wait_until(lambda: place.uploads() or slow.poll() is not None)
+        slow.send_signal(ignored)
+        return slow
+
+    slow = started("8MiB")
+    slow.send_signal(signal.SIGTERM)
     code, said = tool.end(slow)
+    assert code == 1 and "the backup has ended early: it was interrupted" in said, said
+    assert not place.names() and not place.uploads()
+    code, said = tool.end(started("16MiB"))
     assert code == 0 and place.names() == FILES, said
 
 

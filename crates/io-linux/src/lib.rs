@@ -69,7 +69,7 @@ pub use mapped::{MappedMemory, MappedMemoryError};
 pub use probes::{ClockState, clock_state, has_direct_io, io_uring_refusal};
 pub use process::{ProcessFigures, network_namespace, process_figures, process_open_files, process_start_s};
 pub use reactor::LinuxReactor;
-pub use signals::exit_now;
+pub use signals::{exit_now, is_interrupted, note_interruptions};
 pub use stripes::{Extent, Stripes};
 pub use terminal::terminal_size;
 pub use umask::make_files_private;

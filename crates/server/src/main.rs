@@ -39,6 +39,7 @@ mod patience;
 mod private_files;
 mod relayout;
 mod s3;
+mod secret_files;
 mod service_manager;
 mod settings;
 mod settings_file;

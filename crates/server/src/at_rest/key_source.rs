@@ -1,12 +1,12 @@
 //! Where the master key comes from, and what a master key is: 32 bytes that wrap the data key.
 
+use crate::secret_files::{SecretFileError, read_secrets};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::hkdf::{HKDF_SHA256, Salt};
 use std::fmt;
 use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::channel;
@@ -14,10 +14,8 @@ use std::time::Duration;
 
 /// A command has so long to print its keys.
 const COMMAND_WAIT: Duration = Duration::from_secs(30);
-/// What is read of a file or command.
+/// What is read of a command.
 const BYTES_MAX: u64 = 64 << 10;
-/// Whoever else can read the key can read the data. The group may: secrets that Kubernetes mounts are their group's.
-const MODE_REFUSED: u32 = 0o027;
 /// Bytes of any key.
 pub(crate) const KEY_BYTES: usize = 32;
 
@@ -112,15 +110,10 @@ impl KeySource {
 }
 
 fn read_file(path: &Path) -> Result<Vec<u8>, KeySourceError> {
-    let failed = |source| KeySourceError::Read { path: path.to_owned(), source };
-    let file = std::fs::File::open(path).map_err(failed)?;
-    let mode = file.metadata().map_err(failed)?.permissions().mode() & 0o777;
-    if mode & MODE_REFUSED != 0 {
-        return Err(KeySourceError::Mode { path: path.to_owned(), mode });
-    }
-    let mut text = Vec::new();
-    file.take(BYTES_MAX).read_to_end(&mut text).map_err(failed)?;
-    Ok(text)
+    read_secrets(path).map_err(|error| match error {
+        SecretFileError::Read(source) => KeySourceError::Read { path: path.to_owned(), source },
+        SecretFileError::Mode(mode) => KeySourceError::Mode { path: path.to_owned(), mode },
+    })
 }
 
 /// What a command prints. It has the server's environment, and its errors go where the server's go.

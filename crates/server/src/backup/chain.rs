@@ -5,7 +5,7 @@
 
 use super::archive::Archive;
 use super::error::BackupError;
-use super::format::{FileEntry, Previous};
+use super::format::{FileEntry, MANIFEST, Previous};
 use super::location::Location;
 use crate::cli::BackupKeyArguments;
 use crate::s3::S3Arguments;
@@ -14,7 +14,7 @@ use ring::digest::{Context, SHA256};
 use std::collections::HashSet;
 
 /// More than anybody takes from one full backup to the next.
-const LINKS_MAX: usize = 1000;
+pub(super) const LINKS_MAX: usize = 1000;
 
 /// What stands for a key.
 pub(super) type Digest = [u8; 16];
@@ -33,7 +33,7 @@ impl Chain {
             && let Some(previous) = &last.manifest.previous
         {
             if links.len() >= LINKS_MAX {
-                return Err(BackupError::ChainTooLong { place: place.clone(), links: LINKS_MAX });
+                return Err(BackupError::ChainTooLong { place: place.clone(), links: LINKS_MAX - 1 });
             }
             let found = find(&last.place(), previous, s3, key)?;
             links.push(found);
@@ -56,17 +56,23 @@ impl Chain {
 
 /// The backup before one: beside it, as they were made or moved together, or where it was.
 fn find(place: &Location, previous: &Previous, s3: &S3Arguments, key: &BackupKeyArguments) -> Result<Archive, BackupError> {
-    let mut why = "it is no place for a backup".to_owned();
+    let (mut why, mut fault) = (Vec::new(), None);
     let made: Option<Location> = previous.place.parse().ok();
-    for found in made.iter().filter_map(|made| place.beside(made)).chain(made.clone()) {
+    if made.is_none() {
+        why.push("it is no place for a backup".to_owned());
+    }
+    let beside = made.as_ref().and_then(|made| place.beside(made).filter(|beside| !beside.is_same(made)));
+    for found in beside.into_iter().chain(made) {
         match Archive::open(&found, s3, key) {
             Ok(archive) if archive.digest == previous.manifest_sha256 => return Ok(archive),
-            Ok(_) => why = format!("{found} holds another backup"),
-            Err(error @ BackupError::NotWhole { .. }) => why = error.to_string(),
-            Err(error) => return Err(error.in_link(&found, place)),
+            Ok(_) => why.push(format!("{found} holds another backup")),
+            Err(BackupError::NotWhole { .. }) => why.push(format!("{found} has no {MANIFEST}")),
+            // What is damaged may be another one's: the backup may be at the other place.
+            Err(error) => fault = fault.or(Some(error.in_link(&found, place))),
         }
     }
-    Err(BackupError::Link { place: place.clone(), previous: previous.place.clone(), why })
+    let missing = || BackupError::Link { place: place.clone(), previous: previous.place.clone(), why: why.join(", ") };
+    Err(fault.unwrap_or_else(missing))
 }
 
 /// Keys that a restore has met in newer links.
@@ -111,4 +117,80 @@ pub(super) fn digest(parts: &[&[u8]]) -> Digest {
         context.update(part);
     }
     context.finish().as_ref().first_chunk().copied().expect("a SHA-256 has 32 bytes")
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+pub(super) mod tests {
+    use super::super::encryption::Place;
+    use super::super::format::{Manifest, SCHEMA, chunk};
+    use super::super::source::Source;
+    use super::*;
+    use crate::cli::{Cli, Command};
+    use crate::testing::Folder;
+    use clap::Parser;
+    use engine::ReceivedRows;
+    use model::{Schema, schema_blob};
+    use std::path::Path;
+
+    /// Makes a backup that has these rows, and goes on from another one.
+    pub(in super::super) fn link(folder: &Path, rows: &[u8], previous: Option<Previous>) -> Previous {
+        std::fs::create_dir_all(folder).unwrap();
+        let (schema, bytes) = (schema_blob::encode(&Schema::empty()), chunk(rows, Place::chunk(0, 0), None));
+        let entry =
+            FileEntry { name: "000.rows".to_owned(), bytes: bytes.len() as u64, chunks: 1, rows: ReceivedRows::new(rows).count() as u64 };
+        let manifest = Manifest {
+            format: Manifest::format_of(false, previous.is_some()),
+            version: String::new(),
+            taken_s: 1,
+            keyspaces: Vec::new(),
+            schema_crc32: base::checksum(&schema),
+            encryption: None,
+            previous,
+            files: vec![entry],
+        };
+        for (name, bytes) in [("000.rows", bytes), (SCHEMA, schema), (MANIFEST, manifest.to_bytes())] {
+            std::fs::write(folder.join(name), bytes).unwrap();
+        }
+        let place = Location::Folder(folder.to_owned());
+        let (_, manifest_sha256) = Manifest::read(&Source::Folder(folder.to_owned())).unwrap_or_else(|error| panic!("{error}"));
+        Previous { place: place.absolute(), manifest_sha256 }
+    }
+
+    pub(in super::super) fn open(place: &Location) -> Result<Chain, BackupError> {
+        let Command::Backup(arguments) = Cli::parse_from(["tarndb", "backup", "--to", "x"]).command else { panic!("it is a backup") };
+        Chain::open(place, &arguments.s3, &BackupKeyArguments::default())
+    }
+
+    fn failure(place: &Location) -> String {
+        open(place).err().unwrap().to_string()
+    }
+
+    #[test]
+    fn the_backup_before_is_looked_for_beside_and_where_it_was() {
+        let folder = Folder::made("chain");
+        let (old, new) = (folder.join("old"), folder.join("new"));
+        let full = link(&old.join("full"), b"", None);
+        link(&new.join("full"), b"", None);
+        std::fs::write(new.join("full").join(MANIFEST), "another's").unwrap();
+        link(&new.join("later"), b"", Some(full));
+        let later = Location::Folder(new.join("later"));
+        assert_eq!(open(&later).unwrap_or_else(|error| panic!("{error}")).links.len(), 2, "what is beside it is damaged, and not meant");
+        std::fs::remove_dir_all(&old).unwrap();
+        let said = failure(&later);
+        assert!(said.contains("which the backup goes on from: manifest.json of the backup is damaged"), "{said}");
+        std::fs::remove_dir_all(new.join("full")).unwrap();
+        let (was, beside) = (old.join("full"), new.join("full"));
+        let (was, beside, later_name) = (was.display(), beside.display(), later.to_string());
+        assert_eq!(
+            failure(&later),
+            format!(
+                "{later_name} goes on from the backup that was at {was}, which is not there: {beside} has no manifest.json, {was} has no manifest.json; \
+                 put that backup back, or beside this one under the same name"
+            )
+        );
+        std::fs::rename(&new, &old).unwrap();
+        let said = failure(&Location::Folder(old.join("later")));
+        assert!(said.contains(&format!("which is not there: {was} has no manifest.json; put that")), "each place is named once: {said}");
+    }
 }

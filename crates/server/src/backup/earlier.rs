@@ -9,6 +9,7 @@
 
 use super::chain::{Chain, Digest, Met, digest, key_digest};
 use super::error::BackupError;
+use super::interrupt;
 use base::TableId;
 use engine::{EncodedRow, Key, Kind, ReceivedRows, WriteBatch};
 use model::operation::batch_log;
@@ -88,7 +89,8 @@ impl Earlier {
         }
         each_row(chain, |row| {
             if gone.remove(&key_digest(row)) && tables.contains(&row.key.table) { take(void(&row.key).bytes()) } else { Ok(()) }
-        })
+        })?;
+        if gone.is_empty() { Ok(()) } else { Err(BackupError::Ended { why: "the backup before has changed meanwhile".to_owned() }) }
     }
 }
 
@@ -98,6 +100,7 @@ fn each_row(chain: &Chain, mut take: impl FnMut(&EncodedRow<'_>) -> Result<(), B
     for (link, entry) in chain.files() {
         let mut chunks = chain.links[link].chunks(&entry)?;
         while let Some(rows) = chunks.next()? {
+            interrupt::check()?;
             for row in ReceivedRows::new(&rows) {
                 let malformed = |_| BackupError::Damaged { file: entry.name.clone(), at: 0, why: "a row is malformed" };
                 let row = row.map_err(malformed)?;
@@ -125,7 +128,7 @@ fn row_digest(row: &EncodedRow<'_>) -> Digest {
 }
 
 /// A row that says that there is none, and may be purged at once.
-fn void(key: &Key<'_>) -> WriteBatch {
+pub(super) fn void(key: &Key<'_>) -> WriteBatch {
     let mut batch = WriteBatch::new();
     let put = batch.put(key, Kind::Tombstone { purge_after_s: 0 }, &void_bytes());
     put.expect("a key that was stored is not too long");
@@ -138,17 +141,20 @@ fn void_bytes() -> Vec<u8> {
     row
 }
 
-fn is_void(row: &EncodedRow<'_>) -> bool {
+pub(super) fn is_void(row: &EncodedRow<'_>) -> bool {
     row.kind == Kind::Tombstone { purge_after_s: 0 } && row.row == void_bytes()
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-mod tests {
+pub(super) mod tests {
+    use super::super::chain::tests::{link, open};
+    use super::super::location::Location;
     use super::*;
+    use crate::testing::Folder;
     use base::Token;
 
-    fn row(key: &[u8], bytes: &[u8]) -> Vec<u8> {
+    pub(in super::super) fn row(key: &[u8], bytes: &[u8]) -> Vec<u8> {
         let mut batch = WriteBatch::new();
         batch.put(&Key { table: TableId(1), token: Token(0), partition: key, clustering: b"" }, Kind::Live, bytes).unwrap();
         batch.bytes().to_vec()
@@ -195,6 +201,28 @@ mod tests {
                 .count()
         };
         assert_eq!((gone(1), gone(2)), (2, 1));
+    }
+
+    #[test]
+    fn a_chain_that_changes_while_it_is_used_is_noticed() {
+        let folder = Folder::new("earlier-changed");
+        let write = |names: &[&[u8]]| link(&folder, &names.iter().flat_map(|name| row(name, b"1")).collect::<Vec<u8>>(), None);
+        write(&[b"a", b"b"]);
+        let chain = open(&Location::Folder(folder.to_path_buf())).unwrap_or_else(|error| panic!("{error}"));
+        let gone = |meanwhile: &[&[u8]]| {
+            let (earlier, mut gone) = (Earlier::read(&chain).unwrap_or_else(|error| panic!("{error}")), Vec::new());
+            kept(&earlier, &row(b"a", b"1"), 0);
+            write(meanwhile);
+            let take = |row: &[u8]| {
+                gone.extend_from_slice(row);
+                Ok(())
+            };
+            earlier.each_gone(&chain, 1, &BTreeSet::from([TableId(1)]), take).map(|()| gone)
+        };
+        let key = Key { table: TableId(1), token: Token(0), partition: b"b", clustering: b"" };
+        assert_eq!(gone(&[b"a", b"b"]).ok(), Some(void(&key).bytes().to_vec()));
+        let error = gone(&[b"a", b"c"]).unwrap_err().to_string();
+        assert!(error.contains("the backup before has changed meanwhile"), "{error}");
     }
 
     #[test]

@@ -75,7 +75,8 @@ pub(crate) enum BackupError {
     S3(Box<S3Error>),
     /// It has failed, and not all that it has written could be removed.
     #[error(
-        "{fault}. What it has written to {place} is still there, and parts of uploads may be: {why}; `tarndb backup --to {place} --restart` removes them"
+        "{fault}. What it has written to {place} is still there, and parts of uploads may be: {why}; `tarndb backup --to {place} --restart` removes them, unless \
+         `tarndb backup verify {place}` finds a whole backup"
     )]
     Left {
         /// Why it has failed.
@@ -193,7 +194,7 @@ pub(crate) enum BackupError {
         wanted: usize,
     },
     /// The backup is over.
-    #[error("the backup has ended early: {why}; its files are removed, take it again")]
+    #[error("the backup has ended early: {why}; take it again")]
     Ended {
         /// Why.
         why: String,
@@ -207,8 +208,11 @@ pub(crate) enum BackupError {
         at: (u64, String),
     },
     /// A restore of something else is under way.
-    #[error("{} is of a restore of other tables; give the same --table as then, or another --progress", progress.display())]
-    OtherTables {
+    #[error(
+        "{} is of a restore of another backup or of other tables; give the same --from and --table as then, or another --progress",
+        progress.display()
+    )]
+    OtherRestore {
         /// The file.
         progress: PathBuf,
     },

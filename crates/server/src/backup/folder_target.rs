@@ -4,7 +4,7 @@ use super::error::BackupError;
 use super::files::{replace, sync_folder};
 use super::format::MANIFEST;
 use super::location::Location;
-use super::occupancy::{MARKER, is_rows, judge};
+use super::occupancy::{MARKER, is_part, is_rows, judge};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 
@@ -38,7 +38,7 @@ impl FolderTarget {
             let bytes = rows.iter().filter_map(|name| folder.join(name).metadata().ok()).map(|file| file.len()).sum();
             return Err(BackupError::Unfinished { place: place(), files: rows.len(), bytes });
         }
-        target.remove(|name| name != MARKER).map_err(failed)?;
+        target.remove_parts().map_err(failed)?;
         std::fs::write(folder.join(MARKER), "{}\n").and_then(|()| sync_folder(folder)).map_err(failed)?;
         Ok(target)
     }
@@ -59,15 +59,16 @@ impl FolderTarget {
 
     /// Removes what this backup has written, the marker last.
     pub(crate) fn abandon(self) {
-        if self.remove(|name| name != MARKER).is_ok() {
+        if self.remove_parts().is_ok() {
             // What stays is refused by the next backup, which says what to do.
             let _ = std::fs::remove_file(self.folder.join(MARKER));
         }
     }
 
-    /// Removes files; nothing but parts of a backup is there.
-    fn remove(&self, is_meant: impl Fn(&str) -> bool) -> std::io::Result<()> {
-        names(&self.folder)?.iter().filter(|name| is_meant(name)).try_for_each(|name| std::fs::remove_file(self.folder.join(name)))
+    /// Removes the parts of a backup but its marker. What others have put there meanwhile stays.
+    fn remove_parts(&self) -> std::io::Result<()> {
+        let is_meant = |name: &&String| is_part(name) && *name != MARKER;
+        names(&self.folder)?.iter().filter(is_meant).try_for_each(|name| std::fs::remove_file(self.folder.join(name)))
     }
 }
 
@@ -138,5 +139,9 @@ mod tests {
         folder.write("000.rows");
         target.abandon();
         assert!(folder.names().is_empty());
+        let target = FolderTarget::prepare(&folder.0, false).unwrap();
+        ["000.rows", "letter.txt"].into_iter().for_each(|name| folder.write(name));
+        target.abandon();
+        assert_eq!(folder.names(), ["letter.txt"], "somebody has put it there meanwhile");
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::s3::S3Address;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 /// A place for a backup, as the command line names it.
@@ -21,16 +21,21 @@ impl Location {
     /// The place beside this one that has the last name of another.
     pub(crate) fn beside(&self, other: &Self) -> Option<Self> {
         match (self, other) {
-            (Self::Folder(here), Self::Folder(other)) => Some(Self::Folder(here.parent()?.join(other.file_name()?))),
+            (Self::Folder(here), Self::Folder(other)) => Some(Self::Folder(named(here)?.parent()?.join(other.file_name()?))),
             (Self::Bucket(here), Self::Bucket(other)) => here.beside(other).map(Self::Bucket),
             _ => None,
         }
     }
 
+    /// Whether both names are of one place.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.absolute() == other.absolute()
+    }
+
     /// As it is known from other directories, too.
     pub(crate) fn absolute(&self) -> String {
         match self {
-            Self::Folder(folder) => std::fs::canonicalize(folder).unwrap_or_else(|_| folder.clone()).display().to_string(),
+            Self::Folder(folder) => canonical(folder).display().to_string(),
             Self::Bucket(_) => self.to_string(),
         }
     }
@@ -42,6 +47,17 @@ impl Location {
             Self::Bucket(_) => "a prefix",
         }
     }
+}
+
+/// With its name at the end, as which it may be a link; `.` and `..` say none.
+fn named(folder: &Path) -> Option<PathBuf> {
+    let absolute = std::path::absolute(folder).ok()?;
+    Some(if absolute.file_name().is_some() { absolute } else { canonical(&absolute) })
+}
+
+/// Without `.`, `..` and links, if it is there.
+fn canonical(folder: &Path) -> PathBuf {
+    std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned())
 }
 
 impl FromStr for Location {
@@ -65,8 +81,10 @@ impl fmt::Display for Location {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::testing::Folder;
 
     #[test]
     fn a_place_is_a_directory_or_a_prefix() {
@@ -78,6 +96,22 @@ mod tests {
         assert_eq!(beside("s3://new/x/tuesday", "s3://old/monday"), place("s3://new/x/monday"));
         assert_eq!(beside("s3://new/tuesday", "s3://old/monday"), place("s3://new/monday"));
         assert_eq!((beside("/b/tuesday", "s3://old/monday"), beside("s3://new", "s3://old/monday")), (None, None));
+        let above =
+            std::env::current_dir().ok().and_then(|here| std::fs::canonicalize(here).ok()?.parent().map(|above| above.join("monday")));
+        assert_eq!(beside(".", "/a/monday"), above.map(Location::Folder));
         assert_eq!("s3://".parse::<Location>(), Err(NoLocation));
+    }
+
+    #[test]
+    fn a_link_is_beside_what_has_its_name_beside_it() {
+        let folder = Folder::made("beside");
+        std::fs::create_dir_all(folder.join("disk/a/b")).unwrap();
+        std::os::unix::fs::symlink(folder.join("disk/a"), folder.join("tuesday")).unwrap();
+        let place = |name: &str| Location::Folder(folder.join(name));
+        let beside = |name: &str| place(name).beside(&place("old/monday"));
+        assert_eq!(beside("tuesday"), Some(place("monday")));
+        let a = std::fs::canonicalize(folder.join("disk")).unwrap();
+        assert_eq!(beside("tuesday/b/.."), Some(Location::Folder(a.join("monday"))));
+        assert!(place("tuesday").is_same(&place("disk/a")) && !place("tuesday").is_same(&place("disk")));
     }
 }

@@ -13,6 +13,8 @@ pub(crate) const PROGRESS: &str = "restore.progress";
 pub(crate) struct RestoreProgress {
     /// Names this restore: its tables have ids that follow from it.
     pub(crate) restore: String,
+    /// The SHA-256 of the manifest of the backup: of another one other rows would be passed over as stored.
+    pub(crate) backup: String,
     /// What is restored; all without.
     pub(crate) tables: Vec<String>,
     pub(crate) step: Step,
@@ -32,6 +34,11 @@ pub(crate) enum Step {
 }
 
 impl RestoreProgress {
+    /// Whether it is of a restore of these tables of this backup.
+    pub(crate) fn is_of(&self, backup: &str, tables: &[String]) -> bool {
+        self.tables == tables && self.backup == backup
+    }
+
     /// Of a restore that is under way here.
     pub(crate) fn read(path: &Path) -> Result<Option<Self>, BackupError> {
         let failed = |source| BackupError::File { path: path.to_owned(), source };
@@ -52,5 +59,29 @@ impl RestoreProgress {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         replace(folder, &name, &bytes)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::testing::Folder;
+
+    #[test]
+    fn it_is_of_one_backup_and_its_tables() {
+        let folder = Folder::made("progress");
+        let (path, tables) = (folder.join(PROGRESS), ["k.t".to_owned()]);
+        let (restore, backup) = ("r".to_owned(), "b".to_owned());
+        let progress = RestoreProgress { restore, backup, tables: tables.to_vec(), step: Step::Rows, file: 1, chunks: 2 };
+        progress.write(&path).unwrap();
+        assert_eq!(RestoreProgress::read(&path).unwrap().as_ref(), Some(&progress));
+        assert!(progress.is_of("b", &tables) && !progress.is_of("c", &tables) && !progress.is_of("b", &[]));
+        // One that does not say of which backup it is.
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, text.replace("\"backup\"", "\"former\"")).unwrap();
+        assert!(RestoreProgress::read(&path).unwrap_err().to_string().contains("missing field `backup`"));
+        RestoreProgress::remove(&path).unwrap();
+        assert_eq!(RestoreProgress::read(&path).unwrap(), None);
     }
 }

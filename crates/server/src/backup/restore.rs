@@ -2,6 +2,7 @@
 
 use super::chain::{Chain, Met};
 use super::client::Nodes;
+use super::earlier::is_void;
 use super::error::BackupError;
 use super::location::Location;
 use super::progress::{PROGRESS, RestoreProgress, Step};
@@ -55,8 +56,9 @@ pub(crate) fn restore(arguments: &RestoreArguments) -> Result<ExitCode, BackupEr
         (None, Location::Bucket(_)) => return Err(BackupError::NoProgress { place: place.clone() }),
     };
     let chain = verify(place, &arguments.s3, &arguments.key)?;
+    let backup = &chain.newest().digest;
     let progress = match RestoreProgress::read(&path)? {
-        Some(progress) if progress.tables != arguments.table => return Err(BackupError::OtherTables { progress: path }),
+        Some(progress) if !progress.is_of(backup, &arguments.table) => return Err(BackupError::OtherRestore { progress: path }),
         Some(progress) => {
             println!("going on with the restore that {} is of", path.display());
             progress
@@ -65,7 +67,8 @@ pub(crate) fn restore(arguments: &RestoreArguments) -> Result<ExitCode, BackupEr
             let mut name = [0; 16];
             io_linux::fill_with_entropy(&mut name);
             let restore = format!("{:032x}", u128::from_le_bytes(name));
-            RestoreProgress { restore, tables: arguments.table.clone(), step: Step::Tables, file: 0, chunks: 0 }
+            let (backup, tables) = (backup.clone(), arguments.table.clone());
+            RestoreProgress { restore, backup, tables, step: Step::Tables, file: 0, chunks: 0 }
         }
     };
     let throttle = throttle(arguments.rate_limit)?;
@@ -122,10 +125,15 @@ fn without_views(schema: &Schema) -> Schema {
     Schema { keyspaces, ..schema.clone() }
 }
 
-/// The rows that no newer link replaces.
+/// The rows that no newer link replaces, and that are there.
 fn newest(rows: &[u8], link: usize, is_oldest: bool, met: &mut Met) -> Vec<u8> {
-    let rows = ReceivedRows::new(rows).flatten().filter(|row| met.takes(link, is_oldest, row));
-    rows.flat_map(|row| row.encoded.iter().copied()).collect()
+    let mut kept = Vec::with_capacity(rows.len());
+    for row in ReceivedRows::new(rows).flatten() {
+        if met.takes(link, is_oldest, &row) && !is_void(&row) {
+            kept.extend_from_slice(row.encoded);
+        }
+    }
+    kept
 }
 
 impl Restore {
@@ -271,5 +279,21 @@ impl Restore {
             }
         }
         Ok(primaries)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::earlier::tests::row;
+    use super::super::earlier::void;
+    use super::*;
+
+    #[test]
+    fn keys_that_are_gone_are_not_written() {
+        let gone_row = row(b"a", b"1");
+        let gone = ReceivedRows::new(&gone_row).flatten().next().map(|row| void(&row.key).bytes().to_vec()).unwrap_or_default();
+        let (kept, mut met) = (row(b"b", b"1"), Met::default());
+        assert_eq!(newest(&[&gone[..], &kept].concat(), 0, false, &mut met), kept);
+        assert_eq!(newest(&gone_row, 1, true, &mut met), b"", "the older link has it");
     }
 }

@@ -1,6 +1,6 @@
 //! `tarndb backup`: takes one, verifies one, or ends one.
 
-use super::chain::Chain;
+use super::chain::{Chain, LINKS_MAX};
 use super::client::Nodes;
 use super::earlier::Earlier;
 use super::encryption::{BackupCipher, Place, WrappedKey};
@@ -79,6 +79,10 @@ pub(crate) fn backup(arguments: &BackupArguments) -> Result<ExitCode, BackupErro
 /// The backup that this one goes on from.
 fn before(place: &Location, arguments: &BackupArguments, schema: &Schema) -> Result<Chain, BackupError> {
     let chain = Chain::open(place, &arguments.s3, &arguments.key)?;
+    if chain.links.len() >= LINKS_MAX {
+        let place = arguments.to.as_ref().unwrap_or(place).clone();
+        return Err(BackupError::ChainTooLong { place, links: LINKS_MAX - 1 });
+    }
     let (then, now): (BTreeSet<u128>, BTreeSet<u128>) =
         (chain.newest().schema()?.tables().map(|table| table.uuid).collect(), schema.tables().map(|table| table.uuid).collect());
     if !then.is_empty() && then.is_disjoint(&now) {
@@ -272,5 +276,29 @@ impl Take<'_> {
         self.target.put(SCHEMA, &stored)?;
         self.target.finish(&manifest)?;
         Ok(manifest)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::chain::tests::link;
+    use super::*;
+    use crate::cli::{Cli, Command};
+    use crate::testing::Folder;
+    use clap::Parser;
+
+    #[test]
+    fn no_link_is_taken_that_cannot_be_opened() {
+        let folder = Folder::made("long-chain");
+        let Command::Backup(arguments) = Cli::parse_from(["tarndb", "backup", "--to", "next"]).command else { panic!("it is a backup") };
+        let take = |number: usize| before(&Location::Folder(folder.join(number.to_string())), &arguments, &Schema::empty());
+        let mut last = None;
+        for number in 1..=LINKS_MAX {
+            last = Some(link(&folder.join(number.to_string()), b"", last));
+        }
+        assert!(take(LINKS_MAX - 1).is_ok());
+        let refused = take(LINKS_MAX).err().unwrap().to_string();
+        assert_eq!(refused, "next goes on from more than 999 backups: take a full one");
     }
 }

@@ -70,7 +70,8 @@ impl Bucket {
         Ask::new(Method::Get, String::new(), format!("{verb} {}", self.address))
     }
 
-    /// The names of all objects, or of some if one of them is not expected. Those of folders that others have made here have slashes in them.
+    /// The names of all objects, or of some if one of them is not expected. Those of folders that others have made here have slashes in them; the object
+    /// with which a console makes the prefix itself has no name, and is left out.
     pub(crate) fn list(&self, is_expected: impl Fn(&str) -> bool) -> Result<Vec<String>, S3Error> {
         let folder = self.address.folder();
         let (mut names, mut next) = (Vec::new(), None::<String>);
@@ -81,7 +82,7 @@ impl Bucket {
             }
             let text = self.wire.ask(&ask)?.text();
             let keys = xml::texts(&text, "Key").into_iter().map(xml::unescape);
-            names.extend(keys.filter_map(|key| key.strip_prefix(&folder).map(str::to_owned)));
+            names.extend(keys.filter_map(|key| key.strip_prefix(&folder).filter(|name| !name.is_empty()).map(str::to_owned)));
             if xml::text(&text, "IsTruncated").as_deref() != Some("true") || names.iter().any(|name| !is_expected(name)) {
                 return Ok(names);
             }

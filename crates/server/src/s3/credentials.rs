@@ -7,12 +7,10 @@
 //! | `AWS_SHARED_CREDENTIALS_FILE`, or `~/.aws/credentials`, of profile `AWS_PROFILE` or `default` | else |
 
 use super::error::S3Error;
+use crate::secret_files::{SecretFileError, read_secrets};
 use std::fmt;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Others must not read the file, nor the group change it.
-const MODE_REFUSED: u32 = 0o027;
 const PROFILE: &str = "default";
 
 /// What requests are signed with.
@@ -68,11 +66,13 @@ impl CredentialsSource {
             }
             Self::File { path, profile } => {
                 let refused = |why: String| S3Error::CredentialsFile { path: path.clone(), why };
-                let mode = std::fs::metadata(path).map_err(|error| refused(error.to_string()))?.permissions().mode() & 0o777;
-                if mode & MODE_REFUSED != 0 {
-                    return Err(refused(format!("it has mode {mode:03o}, so others can read or change it; chmod 600 it")));
-                }
-                let text = std::fs::read_to_string(path).map_err(|error| refused(error.to_string()))?;
+                let text = read_secrets(path).map_err(|error| match error {
+                    SecretFileError::Read(error) => refused(error.to_string()),
+                    SecretFileError::Mode(mode) => {
+                        refused(format!("it has mode {mode:03o}, so others can read or change it; chmod 600 it"))
+                    }
+                })?;
+                let text = String::from_utf8(text).map_err(|_| refused("it is no text in UTF-8".to_owned()))?;
                 of_profile(&text, profile).map_err(refused)
             }
         }
@@ -110,6 +110,7 @@ mod tests {
     use super::*;
     use crate::testing::Folder;
     use std::collections::BTreeMap;
+    use std::os::unix::fs::PermissionsExt;
 
     const FILE: &str = "# mine\n[default]\naws_access_key_id = A\naws_secret_access_key=B=\n\n[other]\n; no\naws_access_key_id=C\naws_secret_access_key = D\naws_session_token = E\nregion = x\n[half]\naws_access_key_id=F\n";
 
@@ -159,6 +160,10 @@ mod tests {
         };
         assert!(read(0o644).unwrap_err().to_string().contains("mode 644"));
         assert_eq!(format!("{:?}", read(0o600).unwrap()), "Credentials");
+        std::fs::write(&path, b"[default]\naws_access_key_id = \xe9\n").unwrap();
+        assert!(read(0o600).unwrap_err().to_string().contains("no text in UTF-8"));
+        std::fs::write(&path, " ".repeat(1 << 20)).unwrap();
+        assert!(read(0o600).unwrap_err().to_string().contains("more than 65536 bytes"));
         std::fs::remove_file(&path).unwrap();
         assert!(source.read(|_| None).is_err());
     }

@@ -6,7 +6,7 @@
 //!    └── ObjectReader: an object, a range at a time
 //! ```
 //!
-//! Invariants: no call waits longer than `--s3-retry-for`, whatever the other side does. What is held of a body is bounded by a part. Secrets are
+//! Invariants: no request is tried for longer than `--s3-retry-for`, whatever the other side does. What is held of a body is bounded by a part. Secrets are
 //! in no message and no log line. Nothing here decides what to delete.
 
 mod address;

@@ -1,6 +1,6 @@
 //! Requests on their way: signed, tried, tried again.
 //!
-//! An attempt ends when nothing moves for `--s3-timeout`; all attempts of a call end when `--s3-retry-for` is over, however slowly bytes come. Pauses between them double, with some chance in them.
+//! An attempt ends when nothing moves for `--s3-timeout`; all attempts of a request end when `--s3-retry-for` is over, however slowly bytes come. Pauses between them double, with some chance in them.
 
 use super::credentials::{Credentials, CredentialsSource};
 use super::endpoint::Endpoint;
@@ -12,7 +12,7 @@ use super::trust::authorities;
 use rustls::crypto::ring::default_provider;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use ureq::Agent;
 use ureq::http::{Request, Response};
@@ -30,7 +30,7 @@ const HEAD_BYTES_MAX: usize = 64 << 10;
 pub(super) struct Patience {
     /// For something to move.
     pub(super) timeout: Duration,
-    /// For a call, with all its attempts.
+    /// For a request, with all its attempts.
     pub(super) retry_for: Duration,
 }
 
@@ -90,13 +90,14 @@ impl Wire {
         loop {
             tries += 1;
             let left = self.patience.retry_for.saturating_sub(begun.elapsed()).max(FIRST_PAUSE);
-            let why = match self.attempt(ask, left) {
+            let credentials = self.known().clone();
+            let why = match self.attempt(ask, left, &credentials) {
                 Ok(answer) => return Ok(answer),
                 Err(Fault::Lasting(error)) => return Err(error),
                 Err(Fault::Plain) if !self.is_plain.swap(true, Ordering::Relaxed) => continue,
                 Err(Fault::Plain) => "it does not know what it is asked for".to_owned(),
                 Err(Fault::Credentials(error)) => {
-                    if self.renew()? {
+                    if self.renew(&credentials)? {
                         continue;
                     }
                     return Err(error);
@@ -121,28 +122,30 @@ impl Wire {
         self.is_plain.load(Ordering::Relaxed)
     }
 
-    /// Reads the credentials again; whether they are others now.
-    fn renew(&self) -> Result<bool, S3Error> {
+    fn known(&self) -> MutexGuard<'_, Credentials> {
+        self.credentials.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads the credentials again; whether they are others than those that were used. Another request may have had them read before.
+    fn renew(&self, used: &Credentials) -> Result<bool, S3Error> {
         let new = self.source.read(variable)?;
-        let mut known = self.credentials.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_new = *known != new;
-        *known = new;
+        let is_new = new != *used;
+        *self.known() = new;
         Ok(is_new)
     }
 
-    fn attempt(&self, ask: &Ask<'_>, limit: Duration) -> Result<Answer, Fault> {
+    fn attempt(&self, ask: &Ask<'_>, limit: Duration, credentials: &Credentials) -> Result<Answer, Fault> {
         let is_plain = self.is_plain();
         let mut sent = ask.clone();
         if !is_plain {
             sent.headers.extend(ask.extras.iter().cloned());
         }
-        let credentials = self.credentials.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let (path, time) = (self.endpoint.path(&ask.key), time_text(SystemTime::now()));
         let scene = Scene { region: &self.region, host: &self.endpoint.host, path: &path, time: &time };
         let query = ask.query_text();
         let mark = if query.is_empty() { "" } else { "?" };
         let mut request = Request::builder().method(ask.method.name()).uri(format!("{}{path}{mark}{query}", self.endpoint.url()));
-        for (name, value) in sign(&sent, &scene, &credentials) {
+        for (name, value) in sign(&sent, &scene, credentials) {
             request = request.header(name, value);
         }
         let answered = match ask.method {
