@@ -136,7 +136,8 @@ impl ColumnDefinition {
     }
 
     /// Whether another column is declared as this one is.
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
         self.name.eq_ignore_ascii_case(&other.name)
             && (self.element, self.is_array, self.is_not_null) == (other.element, other.is_array, other.is_not_null)
     }

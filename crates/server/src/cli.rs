@@ -174,8 +174,8 @@ pub(crate) struct ImportArguments {
     /// Aerospike: also copy what the source has changed since the first copy, or the last of changes, was begun.
     #[arg(long, conflicts_with = "restart")]
     pub(crate) changes: bool,
-    /// Aerospike: leave records alone that the target has.
-    #[arg(long)]
+    /// Aerospike: leave records alone that the target has. Not with --changes: what has changed is there already.
+    #[arg(long, conflicts_with = "changes")]
     pub(crate) only_missing: bool,
     /// Copy again what an import before has copied.
     #[arg(long)]
@@ -183,9 +183,9 @@ pub(crate) struct ImportArguments {
     /// Ranges of tokens, groups of partitions or containers that are copied at once; each has a connection to either side.
     #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) jobs: u16,
-    /// Rows that the source is asked for at a time: fewer where rows are large.
-    #[arg(long, value_name = "ROWS", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub(crate) page_rows: u32,
+    /// CQL: rows that the source is asked for at a time, 1000 without: fewer where rows are large. Aerospike: the most records of a batch, at most 256, which is also without.
+    #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) page_rows: Option<u32>,
     /// At most so many rows a second, over all jobs.
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_rows_per_second: Option<u64>,

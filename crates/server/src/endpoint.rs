@@ -6,7 +6,7 @@ use crate::tls_files::{TlsFileError, now, read_file};
 use cql::wire::ProtocolVersion;
 use load::cql::client::{Client, ClientError, Credentials};
 use std::io::{Error, ErrorKind};
-use std::net::ToSocketAddrs;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use tls::{Session, Trust};
 
@@ -167,30 +167,30 @@ impl Endpoint {
     }
 
     /// What `connect` gives for the first address for which it gives something, from the one with this number on.
-    pub(crate) fn first<C, E: From<Error>>(&self, number: usize, connect: impl Fn(&str) -> Result<C, E>) -> Result<C, E> {
-        let (mut last, count) = (E::from(ErrorKind::NotFound.into()), self.addresses.len());
-        for address in self.addresses.iter().cycle().skip(number % count).take(count) {
-            match connect(address) {
-                Ok(connection) => return Ok(connection),
-                Err(error) => last = error,
-            }
-        }
-        Err(last)
+    pub(crate) fn first<C, E>(&self, number: usize, connect: impl Fn(&str) -> Result<C, E>) -> Result<C, E> {
+        first_of(&self.addresses, number, |address| connect(address))
     }
 
     /// A connection to a node, plain or by TLS.
     pub(crate) fn link(&self, address: &str) -> Result<Link, Error> {
         let (host, _) = host_and_port(address).ok_or(Error::from(ErrorKind::InvalidInput))?;
-        let mut last = Error::new(ErrorKind::NotFound, "the name has no address");
-        for resolved in address.to_socket_addrs()? {
+        first_of(&resolve(address)?, 0, |resolved| {
             let session = self.trust.as_ref().map(|trust| Session::to_server(trust, host)).transpose().map_err(Error::other)?;
-            match Link::connect(resolved, session) {
-                Ok(link) => return Ok(link),
-                Err(error) => last = error,
-            }
-        }
-        Err(last)
+            Link::connect(*resolved, session)
+        })
     }
+}
+
+/// The addresses of a HOST:PORT, at least one.
+pub(crate) fn resolve(address: &str) -> Result<Vec<SocketAddr>, Error> {
+    let resolved: Vec<SocketAddr> = address.to_socket_addrs()?.collect();
+    if resolved.is_empty() { Err(Error::new(ErrorKind::NotFound, "the name has no address")) } else { Ok(resolved) }
+}
+
+/// What `connect` gives for the first of these for which it gives something, from the one with this number on. There is at least one.
+pub(crate) fn first_of<A, C, E>(all: &[A], number: usize, connect: impl Fn(&A) -> Result<C, E>) -> Result<C, E> {
+    let at = |place: usize| connect(&all[place % all.len()]);
+    (1..all.len()).fold(at(number), |done, next| done.or_else(|_| at(number + next)))
 }
 
 fn host_and_port(address: &str) -> Option<(&str, u16)> {
@@ -209,6 +209,7 @@ fn login(path: &Path) -> Result<(String, String), EndpointError> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
@@ -238,5 +239,21 @@ mod tests {
         let endpoint = Endpoint::new(Protocol::GridDb, "griddb://a:1,b:2/myCluster", None, None).ok();
         assert_eq!(endpoint.map(|endpoint| (Some(endpoint.addresses), endpoint.cluster)), Some((two, "myCluster".to_owned())));
         assert_eq!(addresses(Protocol::Aerospike, "a:1/name"), None, "only GridDB's have a cluster's name");
+    }
+
+    #[test]
+    fn addresses_are_asked_in_turn_until_one_answers() {
+        let endpoint = Endpoint::new(Protocol::Cql, "a:1,b:2,c:3", None, None).ok().unwrap();
+        let asked = |number, answers: &str| {
+            let asked = std::cell::RefCell::new(Vec::new());
+            let done = endpoint.first(number, |address| {
+                asked.borrow_mut().push(address.to_owned());
+                if address == answers { Ok(()) } else { Err(address.to_owned()) }
+            });
+            (done, asked.into_inner().join(" "))
+        };
+        assert_eq!(asked(0, "a:1"), (Ok(()), "a:1".to_owned()));
+        assert_eq!(asked(4, "a:1"), (Ok(()), "b:2 c:3 a:1".to_owned()));
+        assert_eq!(asked(2, "none"), (Err("b:2".to_owned()), "c:3 a:1 b:2".to_owned()));
     }
 }

@@ -144,23 +144,22 @@ def test_what_is_copied_is_not_copied_again_unless_asked_for(sides, clients, new
     said = run_import(sides, NAMESPACE, new_set)
     assert f"{GROUPS} of {GROUPS} groups" in said and "0 records copied" in said
     assert target.get((NAMESPACE, new_set, 0))[2] == {"n": 100, "m": 1}
-    run_import(sides, NAMESPACE, new_set, "--restart", "--only-missing")
+    said = run_import(sides, NAMESPACE, new_set, "--restart", "--only-missing")
+    assert "1 records copied" in said, said
     assert target.get((NAMESPACE, new_set, 0))[2] == {"n": 100, "m": 1}
     assert target.get((NAMESPACE, new_set, 1))[2] == {"n": 1}
-    run_import(sides, NAMESPACE, new_set, "--restart", "--verify")
+    said = run_import(sides, NAMESPACE, new_set, new_set, "--restart", "--verify")
+    assert "3 records copied" in said and "3 records are the same" in said, said
     assert target.get((NAMESPACE, new_set, 0))[2] == {"n": 0}, "a record is written whole"
     # Filters are what changes are found by, and TarnDB has none.
     assert "does not tell which records have changed" in run_import(sides, NAMESPACE, new_set, "--changes", status=1)
 
 
-FILTER = 43
-
-
-class Filtering:
-    """In front of a server: takes filters off scans, whose records are more than were asked for then, and remembers them."""
+class Proxy:
+    """In front of a server: may change what is asked, and what is answered. Remembers information commands."""
 
     def __init__(self, to):
-        self.to, self.filters = to, []
+        self.to, self.commands = to, []
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.address = "127.0.0.1:%d" % self.listener.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
@@ -171,19 +170,43 @@ class Filtering:
                 client, _ = self.listener.accept()
                 host, port = self.to.rsplit(":", 1)
                 server_side = socket.create_connection((host, int(port)))
-                threading.Thread(target=self.requests, args=(client, server_side), daemon=True).start()
-                threading.Thread(target=self.replies, args=(server_side, client), daemon=True).start()
+                for end in (client, server_side):
+                    end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                for change, source, sink in ((self.request, client, server_side), (self.reply, server_side, client)):
+                    threading.Thread(target=self.forward, args=(change, source, sink), daemon=True).start()
 
-    def requests(self, client, server_side):
-        with contextlib.suppress(OSError), client.makefile("rb") as stream:
+    def forward(self, change, source, sink):
+        with contextlib.suppress(OSError), source.makefile("rb") as stream:
             while header := stream.read(8):
                 body = stream.read(int.from_bytes(header[2:], "big"))
                 if header[1] == 3:
-                    body = self.without_filter(body)
-                server_side.sendall(header[:2] + len(body).to_bytes(6, "big") + body)
-            server_side.shutdown(socket.SHUT_WR)
+                    body = change(body)
+                elif change == self.request:
+                    self.commands.extend(body.decode().split())
+                sink.sendall(header[:2] + len(body).to_bytes(6, "big") + body)
+            sink.shutdown(socket.SHUT_WR)
 
-    def without_filter(self, body):
+    def request(self, body):
+        return body
+
+    def reply(self, body):
+        return body
+
+    def close(self):
+        self.listener.close()
+
+
+FILTER = 43
+
+
+class Filtering(Proxy):
+    """Takes filters off scans, whose records are more than were asked for then, and remembers them."""
+
+    def __init__(self, to):
+        self.filters = []
+        super().__init__(to)
+
+    def request(self, body):
         """A message of 22 bytes of header, and fields: length, type, data."""
         count, at, fields = int.from_bytes(body[18:20], "big"), 22, []
         for _ in range(count):
@@ -194,13 +217,47 @@ class Filtering:
         self.filters.extend(field[5:] for field in fields if field[4] == FILTER)
         return body[:18] + len(kept).to_bytes(2, "big") + body[20:22] + b"".join(kept) + body[at:]
 
-    def replies(self, server_side, client):
-        with contextlib.suppress(OSError):
-            while data := server_side.recv(65536):
-                client.sendall(data)
 
-    def close(self):
-        self.listener.close()
+RECORD_TOO_BIG = 13
+
+
+class Refusing(Proxy):
+    """Says of a batch that its first record is too big, as often as it is told to."""
+
+    def __init__(self, to):
+        self.is_batch, self.left = threading.Event(), 0
+        super().__init__(to)
+
+    def request(self, body):
+        if body[1] & 0x08:
+            self.is_batch.set()
+        return body
+
+    def reply(self, body):
+        if self.left > 0 and self.is_batch.is_set():
+            self.left -= 1
+            self.is_batch.clear()
+            body = body[:5] + bytes([RECORD_TOO_BIG]) + body[6:]
+        return body
+
+
+def test_what_the_target_does_not_take_is_told_on_each_run(sides, clients, new_set):
+    clients[0].put((NAMESPACE, new_set, 1), {"n": 1})
+    proxy = Refusing(address(sides[1]))
+    try:
+        # One job: replies are to the last request.
+        words = [NAMESPACE, new_set, "--jobs", "1", f"--to={proxy.address}"]
+        for _ in range(2):
+            proxy.left = 1
+            said = run_import(sides, *words, status=1)
+            # What was refused is not copied.
+            assert "0 records copied" in said, said
+            assert "the target does not take it: " in said and "RECORD_TOO_BIG" in said and f"left out: 1 of what {NAMESPACE} has" in said, said
+        assert f"{GROUPS - 1} of {GROUPS} groups" in said, said
+        assert "1 records copied" in run_import(sides, *words)
+        assert f"{GROUPS} of {GROUPS} groups" in run_import(sides, *words)
+    finally:
+        proxy.close()
 
 
 def since_ns(expression):
@@ -219,6 +276,8 @@ def test_changes_are_asked_for_from_when_the_first_copy_was_begun(sides, clients
         run_import(sides, NAMESPACE, new_set, from_proxy)
         copied = time.time_ns()
         assert not proxy.filters
+        assert proxy.commands.count(f"sets/{NAMESPACE}") == 1
+        assert [asked for asked in proxy.commands if asked.startswith("sindex")] == [f"sindex-list:ns={NAMESPACE}"]
         source.put((NAMESPACE, new_set, 1), {"n": 2})
         source.put((NAMESPACE, new_set, 2), {"n": 3})
         assert "0 records copied" in run_import(sides, NAMESPACE, new_set, from_proxy)
@@ -236,6 +295,44 @@ def test_changes_are_asked_for_from_when_the_first_copy_was_begun(sides, clients
         assert since_ns(proxy.filters[0]) >= changed - margin - 10**6
     finally:
         proxy.close()
+
+
+DEVICE_OVERLOAD = 18
+
+
+class Overloaded(Proxy):
+    """Refuses at first each write of since when changes are not copied."""
+
+    def __init__(self, to):
+        self.asked, self.refuses = 0, threading.Event()
+        super().__init__(to)
+
+    def request(self, body):
+        if body[2] & 0x01 and b" began" in body:
+            self.asked += 1
+            if self.asked % 2 == 1:
+                self.refuses.set()
+        return body
+
+    def reply(self, body):
+        if self.refuses.is_set():
+            self.refuses.clear()
+            body = body[:5] + bytes([DEVICE_OVERLOAD]) + body[6:]
+        return body
+
+
+def test_what_is_stored_of_the_import_waits_for_an_overloaded_target(sides, clients, new_set):
+    clients[0].put((NAMESPACE, new_set, 1), {"n": 1})
+    proxies = Filtering(address(sides[0])), Overloaded(address(sides[1]))
+    try:
+        words = [NAMESPACE, new_set, f"--from=aerospike://{proxies[0].address}", f"--to={proxies[1].address}"]
+        for asked, more in ((2, []), (4, ["--changes"])):
+            said = run_import(sides, *words, *more)
+            assert "DEVICE_OVERLOAD" in said and "trying again" in said and "1 records copied" in said, said
+            assert proxies[1].asked == asked
+    finally:
+        for proxy in proxies:
+            proxy.close()
 
 
 def test_an_import_that_is_killed_goes_on(sides, clients, new_set):
@@ -274,7 +371,7 @@ def test_the_comparison_finds_what_differs(sides, clients, new_set):
         ", key 7000\n", "of another time to live: digest ", ", key 4\n", "5 rows",
     ):
         assert line in said, (line, said)
-    assert "998 records" not in said
+    assert "are the same" not in said
 
 
 def test_wrong_input(sides, clients, new_set):
@@ -288,6 +385,8 @@ def test_wrong_input(sides, clients, new_set):
     assert "`mysql://` is no database" in run_import(sides, NAMESPACE, "--from", "mysql://127.0.0.1:1", status=2)
     assert "ROLE:PASSWORD" in run_import(sides, NAMESPACE, "--from-login-file", "/nowhere", status=2)
     assert "--restart" in run_import(sides, NAMESPACE, "--restart", "--changes", status=2)
+    assert "--only-missing" in run_import(sides, NAMESPACE, "--only-missing", "--changes", status=2)
+    assert f"{NAMESPACE}.tarndb_import cannot be imported" in run_import(sides, NAMESPACE, "tarndb_import", status=2)
     port = server.free_port()
     for side, word in (("source", f"--from=aerospike://127.0.0.1:{port}"), ("target", f"--to=127.0.0.1:{port}")):
         said = run_import(sides, NAMESPACE, word, status=1)

@@ -1,4 +1,4 @@
-//! A connection to a CQL port, plain or by TLS.
+//! A connection to a port of CQL or of Aerospike's protocol, plain or by TLS.
 
 use crate::tls_stream::TlsStream;
 use load::transport::Transport;

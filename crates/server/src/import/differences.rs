@@ -1,5 +1,6 @@
 //! What is not the same on both sides: the first are told, and all are counted.
 
+use super::error::ImportError;
 use crate::meter::Meter;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -24,6 +25,17 @@ impl<'a> Differences<'a> {
             self.meter.say(&format!("{what}: {text}"));
         } else if before == TOLD_MAX {
             self.meter.say("there are more, which are counted only");
+        }
+    }
+
+    /// How a comparison ends of so many `rows`, as the meter has counted them.
+    pub(super) fn end(&self, keyspace: &str, rows: &str) -> Result<(), ImportError> {
+        match self.count() {
+            0 => {
+                self.meter.say(&format!("{keyspace}: {} {rows} are the same on both sides", self.meter.amount()));
+                Ok(())
+            }
+            rows => Err(ImportError::NotTheSame { keyspace: keyspace.to_owned(), rows }),
         }
     }
 

@@ -30,6 +30,9 @@ const PASSING: [ResultCode; 10] = [
 const PASSING_KINDS: [&str; 4] =
     ["TXN_PARTITION_STATE_UNMATCH", "TXN_STATEMENT_TIMEOUT", "TXN_REPLICATION_ACK_TIMEOUT", "DS_CON_LOCK_CONFLICT"];
 
+/// Why what keeps the state of imports is none of the tables that are copied.
+pub(super) const IS_STATE: &str = "it keeps how far imports have come";
+
 /// Who is read, or written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {

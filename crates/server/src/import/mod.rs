@@ -3,11 +3,12 @@
 //! - [`cql`]: a keyspace of Cassandra, ScyllaDB or TarnDB.
 //! - [`aerospike`]: a namespace of Aerospike or TarnDB.
 //! - [`griddb`]: containers of GridDB or TarnDB.
-//! - [`jobs`], [`differences`], [`error`]: what these have in common.
+//! - [`jobs`], [`clock`], [`differences`], [`error`]: what these have in common.
 //!
 //! Each reads by the source's protocol, writes by the same one of TarnDB, keeps in the target what is done, and goes on from there.
 
 mod aerospike;
+mod clock;
 mod cql;
 mod differences;
 mod error;
@@ -22,9 +23,13 @@ use std::process::ExitCode;
 
 /// Copies, and compares if that is asked for.
 pub(crate) fn run(arguments: &ImportArguments) -> Result<ExitCode, ImportError> {
-    match Protocol::of(&arguments.ends.from)? {
+    let left_out = match Protocol::of(&arguments.ends.from)? {
         Protocol::Cql => cql::run(arguments),
         Protocol::Aerospike => aerospike::run(arguments),
         Protocol::GridDb => griddb::run(arguments),
+    }?;
+    match left_out {
+        0 => Ok(ExitCode::SUCCESS),
+        count => Err(ImportError::LeftOut { keyspace: arguments.keyspace.clone(), count }),
     }
 }

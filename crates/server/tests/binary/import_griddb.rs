@@ -292,17 +292,30 @@ fn what_cannot_be_copied_is_refused_in_words() {
     let text = said(&servers, &["nothing"], 2);
     assert!(text.contains("the source has no database nothing"), "{text}");
     let text = said(&servers, &["public", "nothing"], 2);
-    assert!(text.contains("no table public.nothing; it has") && text.contains('k') && text.contains('t'), "{text}");
-    for (option, of) in
-        [("--changes", "Aerospike"), ("--only-missing", "Aerospike"), ("--consistency=ONE", "CQL"), ("--from-ca=/nowhere", "CQL")]
-    {
+    let known = text.split_once("no table public.nothing; it has ").unwrap().1.trim();
+    let mut known: Vec<&str> = known.split(", ").collect();
+    known.sort_unstable();
+    assert_eq!(known, ["k", "t"]);
+    let text = said(&servers, &["public", "TarnDB_import"], 2);
+    assert!(text.contains("public.TarnDB_import cannot be imported: it keeps how far imports have come"), "{text}");
+    for (option, of) in [
+        ("--changes", "Aerospike"),
+        ("--only-missing", "Aerospike"),
+        ("--consistency=ONE", "CQL"),
+        ("--page-rows=1", "CQL and Aerospike"),
+        ("--from-ca=/nowhere", "CQL and Aerospike"),
+    ] {
         let text = said(&servers, &["public", option], 2);
-        assert!(text.contains(&format!("is for {of}")) || text.contains("/nowhere"), "{text}");
+        let name = option.split('=').next().unwrap();
+        assert!(text.contains(&format!("{name} is for {of} only")), "{text}");
     }
-    // Other columns, and rows that nothing tells apart.
+    let text = said(&servers, &["public", "--changes", "--only-missing"], 2);
+    assert!(text.contains("cannot be used with"), "{text}");
+    // Other columns, and rows that nothing tells apart: nothing of other containers is copied either.
     fill(&mut target, "t", (Kind::Collection, &[columns[0].clone(), column("v", ElementType::Blob)], 1), &[]);
-    let text = said(&servers, &["public", "t"], 1);
-    assert!(text.contains("the target: the server refuses to make container t"), "{text}");
+    let text = said(&servers, &["public"], 1);
+    assert!(text.contains("container t of the target differs from the source's: column 2 is v BLOB, and v STRING at the source"), "{text}");
+    assert!(described(&mut target, "k").is_none());
     fill(&mut target, "k", (Kind::Collection, &columns[1..], 0), &[vec![Some(b"mine".to_vec())]]);
     let text = said(&servers, &["public", "k"], 1);
     assert!(text.contains("which has no row key"), "{text}");
@@ -318,6 +331,84 @@ fn what_cannot_be_copied_is_refused_in_words() {
     assert!(code == 1 && text.contains("the source: "), "{text}");
     let (code, text) = run("nowhere", &to);
     assert!(code == 2 && text.contains("HOST:PORT, the GridDB port"), "{text}");
+    servers.into_iter().for_each(end);
+}
+
+#[test]
+fn columns_in_another_order_are_another_container() {
+    let (_folders, servers) = sides("order");
+    let (mut source, mut target) = (connect(&servers[0]), connect(&servers[1]));
+    let columns = [key("id", ElementType::Long), column("a", ElementType::String), column("b", ElementType::String)];
+    let swapped = [columns[0].clone(), columns[2].clone(), columns[1].clone()];
+    fill(&mut source, "t", (Kind::Collection, &columns, 1), &[vec![long(1), text("a"), text("b")]]);
+    fill(&mut target, "t", (Kind::Collection, &swapped, 1), &[]);
+    let said = said(&servers, &["public"], 1);
+    assert!(
+        said.contains("container t of the target differs from the source's: column 2 is b STRING, and a STRING at the source"),
+        "{said}"
+    );
+    assert_eq!(rows_of(&mut target, "t"), Vec::<Row>::new());
+    servers.into_iter().for_each(end);
+}
+
+#[test]
+fn another_run_brings_what_the_target_has_lost() {
+    let (_folders, servers) = sides("lost");
+    let (mut source, mut target) = (connect(&servers[0]), connect(&servers[1]));
+    fill_all(&mut source);
+    said(&servers, &["public"], 0);
+    for name in ["series", "keyless"] {
+        let Description { name, kind, .. } = described(&mut target, name).unwrap();
+        let place = (statement::DROP_CONTAINER, target.partition_of(&name));
+        target.ask("to drop", place, |out| client::name_container(&name, kind, out), |_| Ok(())).unwrap();
+    }
+    let id = described(&mut target, "AllTypes").unwrap().id;
+    let place = (statement::DROP_INDEX, target.partition_of(&ContainerName::parse("AllTypes")));
+    target.ask("to drop an index", place, |out| client::change_index(id, ("by_i_l", &[4, 5]), &[0, 0], out), |_| Ok(())).unwrap();
+    assert_eq!(described(&mut target, "AllTypes").unwrap().indexes.len(), 2);
+    let text = said(&servers, &["public", "--verify"], 0);
+    assert!(text.contains("3 of 5 containers are copied") && text.contains("129 rows copied"), "{text}");
+    assert_eq!(described(&mut target, "AllTypes").unwrap().indexes, described(&mut source, "AllTypes").unwrap().indexes);
+    servers.into_iter().for_each(end);
+}
+
+#[test]
+fn what_was_altered_since_it_was_copied_is_told() {
+    let (_folders, servers) = sides("altered");
+    let mut source = connect(&servers[0]);
+    let columns = [key("id", ElementType::Long), column("a", ElementType::Long), column("b", ElementType::Long)];
+    fill(&mut source, "t", (Kind::Collection, &columns[..2], 1), &[vec![long(1), long(2)]]);
+    said(&servers, &["public"], 0);
+    let name = ContainerName::parse("t");
+    let place = (statement::PUT_CONTAINER, source.partition_of(&name));
+    let alter = |out: &mut Vec<u8>| client::put_container((&name, Kind::Collection), (&columns, 1), true, out);
+    source.ask("to alter", place, alter, |_| Ok(())).unwrap();
+    let text = said(&servers, &["public"], 1);
+    assert!(
+        text.contains("left out: container t of the target differs from the source's: it has 2 columns, and 3 at the source")
+            && text.contains("left out: 1 of what public has"),
+        "{text}"
+    );
+    servers.into_iter().for_each(end);
+}
+
+#[test]
+fn indexes_that_are_refused_are_told_on_each_run() {
+    let (_folders, servers) = sides("indexes");
+    let (mut source, mut target) = (connect(&servers[0]), connect(&servers[1]));
+    let columns = [key("id", ElementType::Long), column("a", ElementType::Long), column("b", ElementType::Long)];
+    let index = |client: &mut Client, position: usize| {
+        let id = fill(client, "t", (Kind::Collection, &columns, 1), &[]);
+        let place = (statement::CREATE_INDEX, client.partition_of(&ContainerName::parse("t")));
+        client.ask("an index", place, |out| client::change_index(id, ("same", &[position]), &[], out), |_| Ok(())).unwrap();
+    };
+    index(&mut source, 1);
+    // The name is taken by an index of another column.
+    index(&mut target, 2);
+    for _ in 0..2 {
+        let text = said(&servers, &["public"], 1);
+        assert!(text.contains("left out: index same of container t: ") && text.contains("left out: 1 of what public has"), "{text}");
+    }
     servers.into_iter().for_each(end);
 }
 

@@ -1,12 +1,12 @@
 //! Groups of partitions, from the source to the target.
 
+use super::super::clock::now_ms;
 use super::super::differences::Differences;
 use super::super::error::ImportError;
 use super::super::jobs::Jobs;
 use super::connector::Connector;
 use super::piece::Piece;
 use super::reader::{Reader, Wanted};
-use super::record::now_ms;
 use super::state::{STATE, group_key};
 use super::writer::{Writer, Writing};
 use crate::cli::ImportArguments;
@@ -43,15 +43,18 @@ impl<'a> Copier<'a> {
             jobs,
             throttle,
             refused,
-            records_max: arguments.page_rows.min(RECORDS_MAX) as usize,
+            records_max: arguments.page_rows.unwrap_or(RECORDS_MAX).min(RECORDS_MAX) as usize,
             only_missing: arguments.only_missing,
         };
         Self { copying, reader: Reader::new(source), writer: Writer::new(writing) }
     }
 
-    /// Copies a group, and stores that it is done.
+    /// Copies a group, and stores that it is done, unless the target does not take some of it: that is to be told the next time, too.
     pub(super) fn copy(&mut self, piece: &Piece<'_>) -> Result<(), ImportError> {
         self.copy_since(piece, None)?;
+        if self.writer.has_refused() {
+            return Ok(());
+        }
         self.writer.store(&group_key(&self.copying.arguments.ends.from, piece), now_ms())
     }
 

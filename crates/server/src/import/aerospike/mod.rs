@@ -13,7 +13,8 @@
 //!
 //! Invariants:
 //! - A record is written whole, by its digest: written again it is the same, but for its generation, which counts writes here.
-//! - A group of partitions is stored as done once the target has answered all its writes. So an import that is killed goes on, and repeats some.
+//! - A group of partitions is stored as done once the target has taken all its records. So an import that is killed goes on, and repeats some; and what is refused is told
+//!   each time.
 //! - The protocol has no timestamps of clients: what the source has wins over what the target has, unless only missing records are written.
 
 mod connector;
@@ -38,15 +39,14 @@ use crate::throttle::Throttle;
 use connector::Connector;
 use copy::{Copier, Copying};
 use piece::{Piece, pieces};
-use std::process::ExitCode;
 use std::time::Instant;
 use verify::Verifier;
 
 /// Partitions that are copied, and stored as done, together: a thousand groups, of which a small set takes a second.
 const GROUP: u16 = 4;
 
-/// Copies, and compares if that is asked for.
-pub(super) fn run(arguments: &ImportArguments) -> Result<ExitCode, ImportError> {
+/// Copies, and compares if that is asked for. Gives how many things are left out.
+pub(super) fn run(arguments: &ImportArguments) -> Result<usize, ImportError> {
     for (is_given, option) in
         [(arguments.consistency.is_some(), "--consistency"), (arguments.replication_factor.is_some(), "--replication-factor")]
     {
@@ -61,15 +61,15 @@ pub(super) fn run(arguments: &ImportArguments) -> Result<ExitCode, ImportError> 
     if arguments.verify {
         compare(arguments, &source, &target)?;
     }
-    match left_out {
-        0 => Ok(ExitCode::SUCCESS),
-        count => Err(ImportError::LeftOut { keyspace: arguments.keyspace.clone(), count }),
-    }
+    Ok(left_out)
 }
 
-/// The sets that are copied; the empty name is all that the namespace has.
+/// The sets that are copied, each once; the empty name is all that the namespace has.
 fn sets(arguments: &ImportArguments) -> Vec<&str> {
-    if arguments.table.is_empty() { vec![""] } else { arguments.table.iter().map(String::as_str).collect() }
+    let mut sets: Vec<&str> = arguments.table.iter().map(String::as_str).collect();
+    sets.sort_unstable();
+    sets.dedup();
+    if sets.is_empty() { vec![""] } else { sets }
 }
 
 /// Gives how many records the target does not take.
@@ -80,7 +80,6 @@ fn copy_records(arguments: &ImportArguments, source: &Connector, target: &Connec
     if arguments.restart {
         state.forget(&sets)?;
     }
-    state.begin(&sets)?;
     let left: Vec<Piece<'_>> = all.iter().filter(|piece| !state.is_done(piece)).cloned().collect();
     let before = (all.len() - left.len()) as u64;
     if before > 0 {
@@ -91,11 +90,15 @@ fn copy_records(arguments: &ImportArguments, source: &Connector, target: &Connec
     let jobs = Jobs::new(arguments.jobs, &meter);
     let copying =
         Copying { arguments, jobs: &jobs, throttle: Throttle::new(arguments.max_rows_per_second), refused: Differences::new(&meter) };
+    jobs.patiently(|| state.begin(&sets))?;
     jobs.run(&left, |number| Copier::new(&copying, (source, target), number), Copier::copy)?;
     if arguments.changes {
-        let since = state.begin_changes(&sets)?;
+        let since = state.begin_changes(&sets);
         jobs.run(&all, |number| Copier::new(&copying, (source, target), number), |copier, piece| copier.copy_changes(piece, since))?;
-        state.end_changes(&sets)?;
+        // What was refused is to be told the next time, too.
+        if copying.refused.count() == 0 {
+            jobs.patiently(|| state.end_changes(&sets))?;
+        }
     }
     let (records, seconds) = (meter.amount(), begun.elapsed().as_secs_f64());
     let name = &arguments.keyspace;
@@ -110,11 +113,5 @@ fn compare(arguments: &ImportArguments, source: &Connector, target: &Connector) 
     let (throttle, differences) = (Throttle::new(arguments.max_rows_per_second), Differences::new(&meter));
     let start = |_| Verifier::new(&arguments.keyspace, (source, target), (&jobs, &throttle, &differences));
     jobs.run(&pieces, start, Verifier::compare)?;
-    match differences.count() {
-        0 => {
-            meter.say(&format!("{}: {} records are the same on both sides", arguments.keyspace, meter.amount()));
-            Ok(())
-        }
-        rows => Err(ImportError::NotTheSame { keyspace: arguments.keyspace.clone(), rows }),
-    }
+    differences.end(&arguments.keyspace, "records")
 }

@@ -1,7 +1,8 @@
 //! What both sides have before anything is copied: the namespace, the sets that are asked for, and what is not copied.
 
-use super::super::error::ImportError;
+use super::super::error::{IS_STATE, ImportError};
 use super::connector::{Connection, Connector};
+use super::state::STATE;
 use crate::cli::ImportArguments;
 use load::aerospike::client::ClientError;
 use std::collections::BTreeSet;
@@ -18,14 +19,26 @@ pub(super) fn look(arguments: &ImportArguments, source: &Connector, target: &Con
     if !has(&known, namespace) {
         return Err(ImportError::NoNamespaceHere { namespace: namespace.clone(), known: known.replace(';', ", ") });
     }
-    let known = known_sets(source, &mut from, namespace)?;
-    if let Some(set) = arguments.table.iter().find(|set| !known.contains(*set)) {
-        let known = known.into_iter().collect::<Vec<_>>().join(", ");
-        return Err(ImportError::NoSet { namespace: namespace.clone(), set: set.clone(), known });
+    if !arguments.table.is_empty() {
+        check_sets(&arguments.table, source, namespace)?;
     }
     let left_out = left_out(source, &mut from, namespace)?;
     left_out.iter().for_each(|what| eprintln!("left out: {what}"));
     Ok(left_out.len())
+}
+
+fn check_sets(wanted: &[String], source: &Connector, namespace: &str) -> Result<(), ImportError> {
+    if let Some(set) = wanted.iter().find(|set| *set == STATE) {
+        return Err(ImportError::Unfit { keyspace: namespace.to_owned(), table: set.clone(), why: IS_STATE });
+    }
+    let known = known_sets(source, namespace)?;
+    match wanted.iter().find(|set| !known.contains(*set)) {
+        None => Ok(()),
+        Some(set) => {
+            let known = known.into_iter().collect::<Vec<_>>().join(", ");
+            Err(ImportError::NoSet { namespace: namespace.to_owned(), set: set.clone(), known })
+        }
+    }
 }
 
 fn has(list: &str, name: &str) -> bool {
@@ -52,12 +65,11 @@ fn values_of<'t>(text: &'t str, key: &str) -> impl Iterator<Item = &'t str> {
 }
 
 /// Of all nodes that are named: a node tells those of which it has records.
-fn known_sets(source: &Connector, first: &mut Connection, namespace: &str) -> Result<BTreeSet<String>, ImportError> {
-    let command = format!("sets/{namespace}");
-    let mut sets: BTreeSet<String> = values_of(&list(source, first, &command)?, "set").map(str::to_owned).collect();
+fn known_sets(source: &Connector, namespace: &str) -> Result<BTreeSet<String>, ImportError> {
+    let mut sets = BTreeSet::new();
     for address in source.addresses() {
         if let Ok(mut connection) = source.connect_to(address) {
-            sets.extend(values_of(&value(source, &mut connection, &command)?, "set").map(str::to_owned));
+            sets.extend(values_of(&list(source, &mut connection, &format!("sets/{namespace}"))?, "set").map(str::to_owned));
         }
     }
     Ok(sets)
@@ -65,11 +77,7 @@ fn known_sets(source: &Connector, first: &mut Connection, namespace: &str) -> Re
 
 /// Secondary indexes and users' functions, which TarnDB does not serve to the protocol's clients.
 fn left_out(source: &Connector, connection: &mut Connection, namespace: &str) -> Result<Vec<String>, ImportError> {
-    let mut indexes = value(source, connection, &format!("sindex-list:ns={namespace}"))?;
-    if !indexes.contains("indexname=") {
-        // As servers of before 6.0 are asked.
-        indexes = value(source, connection, &format!("sindex/{namespace}"))?;
-    }
+    let indexes = value(source, connection, &format!("sindex-list:ns={namespace}"))?;
     let functions = value(source, connection, "udf-list")?;
     let indexes =
         values_of(&indexes, "indexname").map(|name| format!("index {name}: TarnDB serves no secondary indexes to Aerospike's clients"));

@@ -37,6 +37,10 @@ pub(super) struct Reader<'a> {
 enum Stop {
     Client(ClientError),
     Told(ImportError),
+    /// The set is not there.
+    NoSet,
+    /// A part of it is refused.
+    Part(ResultCode),
 }
 
 impl From<ClientError> for Stop {
@@ -83,25 +87,36 @@ impl<'a> Reader<'a> {
             };
             let mut request = Vec::new();
             write_scan(wanted, &of_node, &mut request);
-            match connection.many(SCAN, &request, |message| take(message, each)) {
+            let mut is_first = true;
+            let done = connection.many(SCAN, &request, |message| take(message, std::mem::take(&mut is_first), each));
+            match done {
                 // A set that is not there has no records.
-                Ok(()) | Err(Stop::Client(ClientError::Refused { code: ResultCode::NOT_FOUND, .. })) => {}
+                Ok(()) | Err(Stop::Client(ClientError::Refused { code: ResultCode::NOT_FOUND, .. })) => {
+                    connections.insert(node, connection);
+                }
+                // Said without an end: nobody knows what comes next on the connection.
+                Err(Stop::NoSet) => {}
                 Err(Stop::Client(error)) => return Err(connector.failed(error)),
+                Err(Stop::Part(code)) => return Err(connector.failed(ClientError::Refused { what: SCAN, code })),
                 Err(Stop::Told(error)) => return Err(error),
             }
-            connections.insert(node, connection);
         }
         Ok(())
     }
 }
 
-/// A record, or how a partition has ended.
-fn take(message: &Message<'_>, each: &mut impl FnMut(&Record<'_>) -> Result<(), ImportError>) -> Result<(), Stop> {
+/// A record, or how a partition has ended; instead of the first one, that there is no such set.
+fn take(message: &Message<'_>, is_first: bool, each: &mut impl FnMut(&Record<'_>) -> Result<(), ImportError>) -> Result<(), Stop> {
     let is_end = message.attributes.info3 & info3::PARTITION_DONE != 0;
     match message.result {
         ResultCode::OK if is_end => Ok(()),
-        ResultCode::OK => Record::of(message).map_or(Ok(()), |record| each(&record).map_err(Stop::Told)),
-        code => Err(ClientError::Refused { what: SCAN, code }.into()),
+        ResultCode::OK => {
+            // Without a digest it is no record.
+            let record = Record::of(message).ok_or(ClientError::Unexpected)?;
+            each(&record).map_err(Stop::Told)
+        }
+        ResultCode::NOT_FOUND if is_first && !is_end => Err(Stop::NoSet),
+        code => Err(Stop::Part(code)),
     }
 }
 
@@ -164,5 +179,29 @@ mod tests {
         // As the Python client 19.3 sends `GE(LastUpdateTime(), 1_700_000_000_000_000_000)`.
         let bytes = [0x93, 0x04, 0x91, 0x42, 0xCF, 0x17, 0x97, 0x9C, 0xFE, 0x36, 0x2A, 0x00, 0x00];
         assert_eq!(written_since(1_700_000_000_000_000_000), bytes);
+    }
+
+    #[test]
+    fn only_instead_of_a_first_record_a_set_is_not_there() {
+        let taken = |result, is_end: bool, digest: Option<&[u8]>, is_first| {
+            let mut out = Vec::new();
+            let mut message = MessageWriter::begin(&mut out);
+            message.attributes.info3 = if is_end { info3::PARTITION_DONE } else { 0 };
+            digest.into_iter().for_each(|digest| message.field(&mut out, field::DIGEST, digest, &[]));
+            message.end(&mut out, result);
+            let mut records = 0;
+            let done = take(&Message::decode(&out).unwrap(), is_first, &mut |_| {
+                records += 1;
+                Ok(())
+            });
+            (done, records)
+        };
+        assert!(matches!(taken(ResultCode::OK, false, Some(&[1; 20]), false), (Ok(()), 1)));
+        assert!(matches!(taken(ResultCode::OK, true, None, false), (Ok(()), 0)));
+        assert!(matches!(taken(ResultCode::OK, false, None, true), (Err(Stop::Client(ClientError::Unexpected)), 0)), "no digest");
+        assert!(matches!(taken(ResultCode::NOT_FOUND, false, None, true), (Err(Stop::NoSet), 0)));
+        for (is_end, is_first) in [(true, true), (true, false), (false, false)] {
+            assert!(matches!(taken(ResultCode::NOT_FOUND, is_end, None, is_first), (Err(Stop::Part(ResultCode::NOT_FOUND)), 0)));
+        }
     }
 }

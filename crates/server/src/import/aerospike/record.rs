@@ -6,6 +6,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// When the protocol's clock started: 2010-01-01, in seconds since 1970.
 const EPOCH_S: u64 = 1_262_304_000;
 
+/// Written as a time to live: for ever.
+pub(super) const TTL_NEVER: u32 = u32::MAX;
+
 pub(super) type Digest = [u8; 20];
 
 /// A record.
@@ -39,14 +42,4 @@ impl<'a> Record<'a> {
 pub(super) fn now_s() -> u32 {
     let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     now_s.saturating_sub(EPOCH_S) as u32
-}
-
-/// Milliseconds since 1970.
-pub(super) fn now_ms() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
-}
-
-/// As people and the protocol's tools write it.
-pub(super) fn hexadecimal(digest: &[u8]) -> String {
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }

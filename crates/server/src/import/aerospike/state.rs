@@ -7,11 +7,12 @@
 //!
 //! A record has one bin, a time in milliseconds since 1970. SOURCE is what the command line names, so another source begins anew; SET is `*` for a whole namespace.
 
+use super::super::clock::now_ms;
 use super::super::error::ImportError;
 use super::connector::{Connection, Connector};
 use super::piece::Piece;
 use super::reader::{Reader, Wanted};
-use super::record::{Digest, now_ms};
+use super::record::{Digest, TTL_NEVER};
 use crate::cli::ImportArguments;
 use aerospike::operate::code;
 use aerospike::value::ParticleType;
@@ -24,10 +25,10 @@ use std::collections::HashMap;
 /// Where it is kept.
 pub(super) const STATE: &str = "tarndb_import";
 const BIN: &str = "at_ms";
+/// How the key ends under which it is stored since when changes are not copied.
+const BEGAN: &str = "began";
 /// Clocks of both sides may differ by so much.
 const CLOCKS_MS: i64 = 5 * 60 * 1_000;
-/// A record lives for ever.
-const TTL_NEVER: u32 = u32::MAX;
 
 /// What is done.
 pub(super) struct State<'a> {
@@ -61,9 +62,7 @@ impl<'a> State<'a> {
     /// Nothing of these sets is done.
     pub(super) fn forget(&mut self, sets: &[&str]) -> Result<(), ImportError> {
         let mut connection = self.connector.connect(0)?;
-        let prefixes: Vec<String> = sets.iter().map(|set| prefix(self.source, set)).collect();
-        let keys: Vec<String> = self.found.keys().filter(|key| prefixes.iter().any(|prefix| key.starts_with(prefix))).cloned().collect();
-        for key in keys {
+        for key in keys_of(self.found.keys(), self.source, sets) {
             let mut out = Vec::new();
             write(self.namespace, &key, None, &mut out);
             match connection.request("to forget what is copied", &out) {
@@ -82,11 +81,11 @@ impl<'a> State<'a> {
     }
 
     /// From when on changes are to be copied, in nanoseconds since 1970.
-    pub(super) fn begin_changes(&mut self, sets: &[&str]) -> Result<u64, ImportError> {
+    pub(super) fn begin_changes(&mut self, sets: &[&str]) -> u64 {
         self.changes_began_ms = now_ms();
         let began = sets.iter().filter_map(|set| self.found.get(&began_key(self.source, set))).min();
         let since_ms = began.copied().unwrap_or_default().saturating_sub(CLOCKS_MS).max(0);
-        Ok(since_ms as u64 * 1_000_000)
+        since_ms as u64 * 1_000_000
     }
 
     /// What was changed until then is copied.
@@ -110,7 +109,15 @@ fn prefix(source: &str, set: &str) -> String {
 }
 
 fn began_key(source: &str, set: &str) -> String {
-    format!("{}began", prefix(source, set))
+    format!("{}{BEGAN}", prefix(source, set))
+}
+
+/// The keys of these sets. Since when changes are not copied comes last: as long as a group is done somebody may ask for them.
+fn keys_of<'k>(keys: impl Iterator<Item = &'k String>, source: &str, sets: &[&str]) -> Vec<String> {
+    let prefixes: Vec<String> = sets.iter().map(|set| prefix(source, set)).collect();
+    let mut keys: Vec<String> = keys.filter(|key| prefixes.iter().any(|prefix| key.starts_with(prefix))).cloned().collect();
+    keys.sort_by_key(|key| key.ends_with(BEGAN));
+    keys
 }
 
 /// That of a group of partitions.
@@ -159,5 +166,12 @@ mod tests {
         assert_eq!(of("users", 0), "aerospike://h:3000 users 0+4");
         assert!(of("users", 0).starts_with(&prefix("aerospike://h:3000", "users")));
         assert!(!of("users2", 0).starts_with(&prefix("aerospike://h:3000", "users")));
+    }
+
+    #[test]
+    fn when_the_copy_was_begun_is_forgotten_last() {
+        let keys = ["s a began", "s a 0+4", "s ab 0+4", "s a 4+4", "s b began", "other a 0+4", "s b 0+4"].map(str::to_owned);
+        let (groups, began): (Vec<_>, Vec<_>) = (["s a 0+4", "s a 4+4", "s b 0+4"].into(), ["s a began", "s b began"].into());
+        assert_eq!(keys_of(keys.iter(), "s", &["a", "b"]), [groups, began].concat());
     }
 }

@@ -7,8 +7,9 @@ use super::connector::Connector;
 use super::digest::hash;
 use super::piece::Piece;
 use super::reader::{Reader, Wanted};
-use super::record::{Digest, Record, hexadecimal, now_s};
+use super::record::{Digest, Record, now_s};
 use super::state::STATE;
+use crate::at_rest::to_hex;
 use crate::throttle::Throttle;
 use aerospike::value::ParticleType;
 use std::collections::HashMap;
@@ -119,9 +120,9 @@ fn named(digest: &Digest, key: Option<&[u8]>) -> String {
     let key = key.and_then(|key| key.split_first()).map(|(kind, value)| match (ParticleType::from_wire(*kind), value.try_into()) {
         (Some(ParticleType::Integer), Ok(number)) => format!(", key {}", i64::from_be_bytes(number)),
         (Some(ParticleType::String), _) => format!(", key '{}'", String::from_utf8_lossy(value)),
-        _ => format!(", key 0x{}", hexadecimal(value)),
+        _ => format!(", key 0x{}", to_hex(value)),
     });
-    format!("digest {}{}", hexadecimal(digest), key.unwrap_or_default())
+    format!("digest {}{}", to_hex(digest), key.unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -4,8 +4,9 @@ use super::super::differences::Differences;
 use super::super::error::ImportError;
 use super::super::jobs::Jobs;
 use super::connector::{Connection, Connector};
-use super::record::{Record, hexadecimal, now_s};
+use super::record::{Record, TTL_NEVER, now_s};
 use super::state;
+use crate::at_rest::to_hex;
 use crate::throttle::Throttle;
 use aerospike::ResultCode;
 use aerospike::operate::code;
@@ -16,8 +17,6 @@ use load::aerospike::client::ClientError;
 const WRITES: &str = "writes";
 /// Bytes of a batch.
 const BYTES_MAX: usize = 256 << 10;
-/// Written as a time to live: for ever.
-const TTL_NEVER: u32 = u32::MAX;
 /// What a record may be that the target does not take, and that it does not take at another time either.
 const REFUSALS: [ResultCode; 5] =
     [ResultCode::PARAMETER, ResultCode::RECORD_TOO_BIG, ResultCode::BIN_NAME, ResultCode::BIN_TYPE, ResultCode::KEY_MISMATCH];
@@ -43,16 +42,31 @@ pub(super) struct Writer<'a> {
     connection: Option<Connection>,
     batch: BatchWriter,
     request: Vec<u8>,
+    has_refused: bool,
+}
+
+/// What has become of a batch.
+#[derive(Default)]
+struct Written {
+    records: usize,
+    /// The records that the target never takes, by their places in it.
+    refused: Vec<(u32, ResultCode)>,
 }
 
 impl<'a> Writer<'a> {
     pub(super) fn new(writing: Writing<'a>) -> Self {
-        Self { writing, connection: None, batch: BatchWriter::default(), request: Vec::new() }
+        Self { writing, connection: None, batch: BatchWriter::default(), request: Vec::new(), has_refused: false }
     }
 
-    /// Forgets what was not sent.
+    /// Forgets what was not sent, and what was refused.
     pub(super) fn clear(&mut self) {
         self.batch.clear();
+        self.has_refused = false;
+    }
+
+    /// Whether the target has not taken some record since then.
+    pub(super) fn has_refused(&self) -> bool {
+        self.has_refused
     }
 
     /// Adds a record, and sends what there is if it is much. What has expired meanwhile is left.
@@ -78,9 +92,10 @@ impl<'a> Writer<'a> {
         }
         let Writing { jobs, throttle, .. } = self.writing;
         self.write_request();
-        let refused = jobs.patiently(|| self.send()).map_err(|error| ImportError::GaveUp(Box::new(error)))?;
+        let Written { records, refused } = jobs.patiently(|| self.send()).map_err(|error| ImportError::GaveUp(Box::new(error)))?;
+        self.has_refused |= !refused.is_empty();
         refused.into_iter().for_each(|(index, code)| self.tell(index, code));
-        jobs.meter.add(self.batch.len());
+        jobs.meter.add(records);
         throttle.pass(self.batch.len());
         self.batch.clear();
         Ok(())
@@ -111,15 +126,15 @@ impl<'a> Writer<'a> {
         proto.end(&mut self.request);
     }
 
-    /// Sends the batch; gives the records that the target never takes, by their places in it.
-    fn send(&mut self) -> Result<Vec<(u32, ResultCode)>, ImportError> {
+    /// Sends the batch.
+    fn send(&mut self) -> Result<Written, ImportError> {
         let Writing { connector, only_missing, .. } = self.writing;
-        let (mut connection, mut refused, mut failed) = (self.connected()?, Vec::new(), None);
+        let (mut connection, mut written, mut failed) = (self.connected()?, Written::default(), None);
         let sent = connection.many(WRITES, &self.request, |message| {
             match message.result {
-                ResultCode::OK => {}
+                ResultCode::OK => written.records += 1,
                 ResultCode::KEY_EXISTS if only_missing => {}
-                code if REFUSALS.contains(&code) => refused.push((message.number, code)),
+                code if REFUSALS.contains(&code) => written.refused.push((message.number, code)),
                 code => failed = Some(code),
             }
             Ok::<(), ClientError>(())
@@ -127,7 +142,7 @@ impl<'a> Writer<'a> {
         sent.map_err(|error| connector.failed(error))?;
         self.connection = Some(connection);
         match failed {
-            None => Ok(refused),
+            None => Ok(written),
             Some(code) => Err(connector.failed(ClientError::Refused { what: WRITES, code })),
         }
     }
@@ -135,10 +150,12 @@ impl<'a> Writer<'a> {
     /// Says of a record that the target does not take it.
     fn tell(&self, index: u32, code: ResultCode) {
         let entry = BatchEntries::read(self.batch.data()).ok().and_then(|mut entries| entries.nth(index as usize)?.ok());
-        let Some(entry) = entry else { return };
-        let set = String::from_utf8_lossy(entry.fields.set.unwrap_or_default()).into_owned();
-        let text = format!("the record of digest {} of set {set}: the target does not take it: {code}", hexadecimal(entry.digest));
-        self.writing.refused.add("left out", &text);
+        let name = entry.map(|entry| {
+            let set = String::from_utf8_lossy(entry.fields.set.unwrap_or_default()).into_owned();
+            format!("the record of digest {} of set {set}", to_hex(entry.digest))
+        });
+        let name = name.unwrap_or_else(|| format!("a record that the target names by number {index} of a batch"));
+        self.writing.refused.add("left out", &format!("{name}: the target does not take it: {code}"));
     }
 }
 

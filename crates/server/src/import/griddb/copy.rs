@@ -1,11 +1,13 @@
 //! A container, from the source to the target.
 
+use super::super::clock::now_ms;
 use super::super::error::ImportError;
 use super::super::jobs::Jobs;
 use super::containers;
 use super::link::Link;
+use super::outlook::{Task, check_empty};
 use super::rows::{self, Putter};
-use super::state::{State, now_ms, store};
+use super::state::{State, store};
 use crate::throttle::Throttle;
 use griddb::GridError;
 use griddb::client::{ContainerId, Description, IndexDescription, change_index};
@@ -44,6 +46,10 @@ impl<'a> Copying<'a> {
         Self { jobs, throttle, state, left_out: Mutex::default() }
     }
 
+    fn leave_out(&self, what: String) {
+        self.left_out.lock().unwrap_or_else(PoisonError::into_inner).push(what);
+    }
+
     /// What the target does not take.
     pub(super) fn left_out(self) -> Vec<String> {
         self.left_out.into_inner().unwrap_or_else(PoisonError::into_inner)
@@ -55,27 +61,44 @@ impl<'a> Copier<'a> {
         Self { copying, source, target }
     }
 
-    /// Copies a container, and stores that it is done.
-    pub(super) fn copy(&mut self, container: &Description) -> Result<(), ImportError> {
-        let Copying { jobs, state, .. } = self.copying;
-        let id = if container.key_len > 0 {
-            let id = jobs.patiently(|| containers::make(&mut self.target, container))?;
-            let mut next = None::<Vec<u8>>;
-            loop {
-                next = jobs.patiently(|| self.part(container, id, next.as_deref()))?;
-                if next.is_none() {
-                    break id;
+    /// Copies a container unless that is done, makes its indexes, and stores that it is done. Indexes that the target refuses are told each time.
+    pub(super) fn copy(&mut self, task: &Task<'_>) -> Result<(), ImportError> {
+        let (Copying { jobs, state, .. }, container) = (self.copying, task.container);
+        let id = match &task.done {
+            Some(there) => {
+                // An index would be of other columns of one that was altered since.
+                if let Err(error) = containers::check(container, &there.columns, there.key_len) {
+                    self.copying.leave_out(error.to_string());
+                    return Ok(());
                 }
+                there.id
             }
-        } else {
-            let mut is_begun = state.is_begun(&container.name);
-            jobs.patiently(|| self.copy_anew(container, &mut is_begun))?
+            None => self.copy_rows(container)?,
         };
         for index in &container.indexes {
             self.make_index(container, id, index)?;
         }
+        if task.done.is_some() {
+            return Ok(());
+        }
         let key = state.key(&container.name);
         jobs.patiently(|| store(&mut self.target, &state.container, &key, now_ms()))
+    }
+
+    fn copy_rows(&mut self, container: &Description) -> Result<ContainerId, ImportError> {
+        let Copying { jobs, state, .. } = self.copying;
+        if container.key_len == 0 {
+            let mut is_begun = state.is_begun(&container.name);
+            return jobs.patiently(|| self.copy_anew(container, &mut is_begun));
+        }
+        let id = jobs.patiently(|| containers::make(&mut self.target, container))?;
+        let mut next = None::<Vec<u8>>;
+        loop {
+            next = jobs.patiently(|| self.part(container, id, next.as_deref()))?;
+            if next.is_none() {
+                return Ok(id);
+            }
+        }
     }
 
     /// Copies a part, and gives with what to ask for the next one.
@@ -104,8 +127,8 @@ impl<'a> Copier<'a> {
         if let Some(there) = there.map_err(ImportError::Told)? {
             if *is_begun {
                 containers::remove(&mut self.target, &there)?;
-            } else if self.has_rows(&there)? {
-                return Err(ImportError::NotEmpty { container: container.name.to_string() });
+            } else {
+                check_empty(&mut self.target, &there)?;
             }
         }
         store(&mut self.target, &state.container, &state.key(&container.name), 0)?;
@@ -118,16 +141,6 @@ impl<'a> Copier<'a> {
                 return Ok(id);
             }
         }
-    }
-
-    fn has_rows(&mut self, there: &Description) -> Result<bool, ImportError> {
-        let mut has_rows = false;
-        let read = rows::part(&mut self.target, there, None, |_| {
-            has_rows = true;
-            Ok::<(), GridError>(())
-        })?;
-        read.map_err(ImportError::Told)?;
-        Ok(has_rows)
     }
 
     /// Makes an index that the source has. That of the row key comes with the container.
@@ -147,8 +160,7 @@ impl<'a> Copier<'a> {
         match made {
             Ok(()) => Ok(()),
             Err(error) if error.is_refusal() => {
-                let text = format!("index {name} of container {}: {error}", container.name);
-                self.copying.left_out.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+                self.copying.leave_out(format!("index {name} of container {}: {error}", container.name));
                 Ok(())
             }
             Err(error) => Err(error),

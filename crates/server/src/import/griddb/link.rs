@@ -1,13 +1,12 @@
 //! How a side is connected to, and a connection that is made again when it has failed.
 
 use super::super::error::{ImportError, Side};
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, first_of, resolve};
 use griddb::wire::Reader;
 use griddb::{ContainerName, GridError, PUBLIC_DATABASE};
 use load::griddb::GridDbSettings;
 use load::griddb::client::Client;
 use load::target::TargetError;
-use std::net::ToSocketAddrs;
 
 /// What a server says of a database that it does not have.
 const NO_DATABASE: &str = "TXN_DATABASE_NOT_EXIST";
@@ -46,22 +45,11 @@ impl Connector {
 
     /// To the first address that answers, from the one with this number on.
     fn connect(&self, number: usize) -> Result<Client, TargetError> {
-        let addresses = self.endpoint.addresses();
         let database = (self.database != PUBLIC_DATABASE).then_some(&*self.database);
-        let open = |address: &String| {
-            let named = |source| TargetError::Address { address: address.clone(), source };
-            let resolved = address.to_socket_addrs().map_err(named)?.next();
-            let resolved = resolved.ok_or_else(|| named(std::io::ErrorKind::NotFound.into()))?;
-            Client::connect(resolved, &self.settings, database)
-        };
-        let mut last = None;
-        for address in addresses.iter().cycle().skip(number % addresses.len()).take(addresses.len()) {
-            match open(address) {
-                Ok(client) => return Ok(client),
-                Err(error) => last = Some(error),
-            }
-        }
-        Err(last.unwrap_or(TargetError::Unsupported { protocol: "griddb", why: "no address is given" }))
+        self.endpoint.first(number, |address| {
+            let resolved = resolve(address).map_err(|source| TargetError::Address { address: address.to_owned(), source })?;
+            first_of(&resolved, 0, |resolved| Client::connect(*resolved, &self.settings, database))
+        })
     }
 }
 

@@ -7,6 +7,7 @@
 //!
 //! - [`link`]: a connection to a side that is made again.
 //! - [`containers`], [`rows`]: what there is, and the rows of one container.
+//! - [`outlook`]: what the target has before anything is copied.
 //! - [`state`], [`copy`], [`verify`]: which containers are done, the copy, and the comparison.
 //!
 //! Invariants:
@@ -17,6 +18,7 @@
 mod containers;
 mod copy;
 mod link;
+mod outlook;
 mod rows;
 mod state;
 mod verify;
@@ -32,12 +34,11 @@ use copy::{Copier, Copying};
 use griddb::client::Description;
 use link::{Connector, Link};
 use state::State;
-use std::process::ExitCode;
 use std::time::Instant;
 use verify::Verifier;
 
-/// Copies, and compares if that is asked for.
-pub(super) fn run(arguments: &ImportArguments) -> Result<ExitCode, ImportError> {
+/// Copies, and compares if that is asked for. Gives how many things are left out.
+pub(super) fn run(arguments: &ImportArguments) -> Result<usize, ImportError> {
     check_options(arguments)?;
     let (from, to) = ends(Protocol::GridDb, &arguments.ends)?;
     let database = &arguments.keyspace;
@@ -48,10 +49,7 @@ pub(super) fn run(arguments: &ImportArguments) -> Result<ExitCode, ImportError> 
     if arguments.verify {
         compare(arguments, (&source, &target), &containers)?;
     }
-    match left_out.len() {
-        0 => Ok(ExitCode::SUCCESS),
-        count => Err(ImportError::LeftOut { keyspace: database.clone(), count }),
-    }
+    Ok(left_out.len())
 }
 
 fn check_options(arguments: &ImportArguments) -> Result<(), ImportError> {
@@ -59,6 +57,7 @@ fn check_options(arguments: &ImportArguments) -> Result<(), ImportError> {
     for (is_given, option, of) in [
         (arguments.consistency.is_some(), "--consistency", "CQL"),
         (arguments.replication_factor.is_some(), "--replication-factor", "CQL"),
+        (arguments.page_rows.is_some(), "--page-rows", "CQL and Aerospike"),
         (arguments.changes, "--changes", "Aerospike"),
         (arguments.only_missing, "--only-missing", "Aerospike"),
         (ends.from_ca.is_some(), "--from-ca", "CQL and Aerospike"),
@@ -79,19 +78,16 @@ fn copy_containers(
 ) -> Result<Vec<String>, ImportError> {
     let begun = Instant::now();
     let mut state = State::open(Link::new(target, 0), &arguments.ends.from)?;
-    if arguments.restart {
-        containers.iter().try_for_each(|container| state.begin_again(&container.name))?;
-    }
-    let left: Vec<&Description> = containers.iter().filter(|container| !state.is_done(&container.name)).collect();
-    let before = containers.len() - left.len();
+    let tasks = outlook::look(&mut Link::new(target, 0), containers, &mut state, arguments.restart)?;
+    let before = tasks.iter().filter(|task| task.done.is_some()).count();
     if before > 0 {
         eprintln!("goes on where it was: {before} of {} containers are copied; --restart copies them again", containers.len());
     }
-    let meter = Meter::start(Unit::Rows, before as u64, containers.len() as u64, "containers");
+    let meter = Meter::start(Unit::Rows, 0, containers.len() as u64, "containers");
     let jobs = Jobs::new(arguments.jobs, &meter);
     let copying = Copying::new(&jobs, Throttle::new(arguments.max_rows_per_second), &state);
     let start = |number| Copier::new(&copying, (Link::new(source, number), Link::new(target, number)));
-    jobs.run(&left, start, |copier, container| copier.copy(container))?;
+    jobs.run(&tasks, start, Copier::copy)?;
     let (rows, seconds, name) = (meter.amount(), begun.elapsed().as_secs_f64(), &arguments.keyspace);
     let count = containers.len();
     meter.say(&format!("{name}: {rows} rows copied of {count} containers in {seconds:.1} s, {:.0} a second", rows as f64 / seconds));
@@ -104,11 +100,5 @@ fn compare(arguments: &ImportArguments, (source, target): (&Connector, &Connecto
     let (throttle, differences) = (Throttle::new(arguments.max_rows_per_second), Differences::new(&meter));
     let start = |number| Verifier::new((Link::new(source, number), Link::new(target, number)), (&jobs, &throttle, &differences));
     jobs.run(containers, start, |verifier, container| verifier.compare(&arguments.keyspace, container))?;
-    match differences.count() {
-        0 => {
-            meter.say(&format!("{}: {} rows are the same on both sides", arguments.keyspace, meter.amount()));
-            Ok(())
-        }
-        rows => Err(ImportError::NotTheSame { keyspace: arguments.keyspace.clone(), rows }),
-    }
+    differences.end(&arguments.keyspace, "rows")
 }

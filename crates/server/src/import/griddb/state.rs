@@ -14,7 +14,6 @@ use griddb::row::RowsWriter;
 use griddb::schema::{ColumnDefinition, Kind};
 use griddb::{ContainerName, ElementType, GridError};
 use std::collections::HashMap;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What is done.
 pub(super) struct State<'a> {
@@ -82,9 +81,4 @@ pub(super) fn store(target: &mut Link<'_>, state: &Description, key: &str, done_
     rows.put(&state.columns[0], Some(key.as_bytes()));
     rows.put(&state.columns[1], Some(&done_at_ms.to_le_bytes()));
     rows::put(target, &state.name, state.id, &rows)
-}
-
-/// Milliseconds since 1970, and not 0.
-pub(super) fn now_ms() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_millis().max(1) as i64)
 }

@@ -52,13 +52,13 @@ impl<'a> Verifier<'a> {
             return Ok(());
         }
         let mut digests = [Digest::default(); 2];
-        for ((side, of_side), digest) in [(&mut self.source, container), (&mut self.target, &there)].into_iter().zip(&mut digests) {
-            scan(jobs, side, of_side, |row| {
+        let source = (&mut self.source, container, Some(self.throttle));
+        for ((side, of_side, throttle), digest) in [source, (&mut self.target, &there, None)].into_iter().zip(&mut digests) {
+            scan(jobs, (side, throttle), of_side, |row| {
                 *digest = Digest { rows: digest.rows + 1, sum: digest.sum.wrapping_add(hash(row)) };
             })?;
         }
         jobs.meter.add(digests[0].rows as usize);
-        self.throttle.pass(digests[0].rows as usize);
         if digests[0] == digests[1] {
             return Ok(());
         }
@@ -75,9 +75,9 @@ impl<'a> Verifier<'a> {
     fn compare_rows(&mut self, what: &str, container: &Description, there: &Description) -> Result<(), ImportError> {
         let (jobs, key_len) = (self.jobs, container.key_len);
         let mut known = HashMap::new();
-        scan(jobs, &mut self.source, container, |row| known.extend([(key_of(row, key_len), hash(row))]))?;
+        scan(jobs, (&mut self.source, Some(self.throttle)), container, |row| known.extend([(key_of(row, key_len), hash(row))]))?;
         let mut found = Vec::new();
-        scan(jobs, &mut self.target, there, |row| {
+        scan(jobs, (&mut self.target, None), there, |row| {
             let key = key_of(row, key_len);
             match known.remove(&key) {
                 Some(hashed) if hashed == hash(row) => {}
@@ -100,16 +100,24 @@ fn key_of(row: &Row<'_>, key_len: usize) -> Key {
     row.iter().take(key_len).map(|cell| cell.unwrap_or_default().to_vec()).collect()
 }
 
-/// Gives `each` all rows of a container, each once: a part is counted when it has come whole.
-fn scan(jobs: &Jobs<'_>, side: &mut Link<'_>, container: &Description, mut each: impl FnMut(&Row<'_>)) -> Result<(), ImportError> {
+/// Gives `each` all rows of a container, each once: a part is counted when it has come whole. The source is spared by a throttle.
+fn scan(
+    jobs: &Jobs<'_>,
+    (side, throttle): (&mut Link<'_>, Option<&Throttle>),
+    container: &Description,
+    mut each: impl FnMut(&Row<'_>),
+) -> Result<(), ImportError> {
     let mut state = None::<Vec<u8>>;
     loop {
+        let mut count = 0;
         let next = jobs.patiently(|| {
             rows::part(side, container, state.as_deref(), |row| {
                 each(row);
+                count += 1;
                 Ok::<(), GridError>(())
             })
         })?;
+        throttle.into_iter().for_each(|throttle| throttle.pass(count));
         state = next.map_err(ImportError::Told)?;
         if state.is_none() {
             return Ok(());

@@ -56,8 +56,11 @@ fn message(out: &mut Vec<u8>, digest: [u8; 20], void_time: u32) {
     message.end(out, ResultCode::OK);
 }
 
-/// Writes records of these digests and times with a batch of two each; how many the target does not take, or why that ends.
-fn written(answers: Vec<Vec<ResultCode>>, only_missing: bool, records: &[([u8; 20], u32)]) -> (Result<u64, String>, Vec<Batch>) {
+/// How many records the target has taken, and how many it has refused.
+type Counts = (u64, u64);
+
+/// Writes records of these digests and times with a batch of two each; how many were, or why that ends.
+fn written(answers: Vec<Vec<ResultCode>>, only_missing: bool, records: &[([u8; 20], u32)]) -> (Result<Counts, String>, Vec<Batch>) {
     let (address, served) = server(answers);
     let arguments =
         EndsArguments { from: address.clone(), to: Some(address), from_login_file: None, to_login_file: None, from_ca: None, to_ca: None };
@@ -80,7 +83,10 @@ fn written(answers: Vec<Vec<ResultCode>>, only_missing: bool, records: &[([u8; 2
         message(&mut bytes, *digest, *void_time);
         writer.push(&Record::of(&Message::decode(&bytes).unwrap()).unwrap())
     });
-    let done = pushed.and_then(|()| writer.finish()).map(|()| refused.count()).map_err(|error| error.to_string());
+    let done = pushed.and_then(|()| writer.finish()).map(|()| (meter.amount(), refused.count())).map_err(|error| error.to_string());
+    assert_eq!(writer.has_refused(), refused.count() > 0);
+    writer.clear();
+    assert!(!writer.has_refused());
     drop(writer);
     (done, served.join().unwrap())
 }
@@ -98,7 +104,7 @@ fn what_is_overloaded_is_sent_again_and_what_is_never_taken_is_counted() {
     let answers = vec![vec![Code::DEVICE_OVERLOAD, Code::RECORD_TOO_BIG], vec![Code::OK, Code::RECORD_TOO_BIG], vec![Code::OK]];
     // The third has expired.
     let (done, batches) = written(answers, false, &[([1; 20], 0), ([2; 20], u32::MAX), ([3; 20], 1), ([4; 20], 0)]);
-    assert_eq!(done, Ok(1));
+    assert_eq!(done, Ok((2, 1)));
     let digests: Vec<Vec<u8>> = batches.iter().map(|batch| batch.iter().map(|(digest, _)| digest[0]).collect()).collect();
     assert_eq!(digests, [vec![1, 2], vec![1, 2], vec![4]]);
     assert_eq!(batches[0][0].1, TTL_NEVER);
@@ -108,7 +114,7 @@ fn what_is_overloaded_is_sent_again_and_what_is_never_taken_is_counted() {
 #[test]
 fn records_that_are_there_are_left_only_if_that_is_asked_for() {
     let there = || vec![vec![ResultCode::KEY_EXISTS]];
-    assert_eq!(written(there(), true, &[([1; 20], 0)]).0, Ok(0));
+    assert_eq!(written(there(), true, &[([1; 20], 0)]).0, Ok((0, 0)));
     let refused = written(there(), false, &[([1; 20], 0)]).0.unwrap_err();
     assert!(refused.contains("the target: the server refuses writes") && refused.contains("KEY_EXISTS"), "{refused}");
 }
@@ -117,4 +123,10 @@ fn records_that_are_there_are_left_only_if_that_is_asked_for() {
 fn who_may_not_write_is_told_so() {
     let refused = written(vec![vec![ResultCode::ROLE_VIOLATION]], false, &[([1; 20], 0)]).0.unwrap_err();
     assert!(refused.contains("ROLE_VIOLATION"), "{refused}");
+}
+
+#[test]
+fn a_refusal_of_no_record_that_was_sent_is_counted() {
+    let answer = vec![ResultCode::OK, ResultCode::RECORD_TOO_BIG];
+    assert_eq!(written(vec![answer], false, &[([1; 20], 0)]).0, Ok((1, 1)));
 }
