@@ -4,6 +4,7 @@
 //! deleted record.
 
 use crate::ResultCode;
+use crate::expression::BinSource;
 use crate::value::{Particle, ParticleType};
 use model::record_set::{Bin, GENERATION, KEY_BLOB, KEY_INTEGER, KEY_STRING, NewBin, RecordSet};
 use model::row::{Deletion, RowKind, RowView, RowWriter, Stamp};
@@ -11,7 +12,7 @@ use model::{ColumnId, DataType};
 use smallvec::SmallVec;
 
 /// When the protocol's clock started: 2010-01-01, in seconds since 1970.
-const EPOCH_S: u32 = 1_262_304_000;
+pub(crate) const EPOCH_S: u32 = 1_262_304_000;
 
 /// The generation after this one is 1.
 const GENERATION_MAX: u16 = u16::MAX;
@@ -20,6 +21,8 @@ const GENERATION_MAX: u16 = u16::MAX;
 #[derive(Clone, Copy)]
 pub(crate) struct Record<'a> {
     row: RowView<'a>,
+    /// The bytes of its row.
+    pub(crate) row_bytes: usize,
     pub(crate) stamp: Stamp,
     pub(crate) generation: u16,
     pub(crate) key: Option<UserKey<'a>>,
@@ -89,7 +92,7 @@ impl<'a> Record<'a> {
     /// The record in a row; none if it is deleted or expired.
     #[inline]
     pub(crate) fn of_row(row: &'a [u8], now_s: u32) -> Option<Self> {
-        let row = RowView::new(row);
+        let (row_bytes, row) = (row.len(), RowView::new(row));
         let stamp = row.liveness().filter(|stamp| stamp.is_live(now_s))?;
         let (mut generation, mut key) = (0, None);
         for cell in row.cells().take_while(|cell| cell.column <= KEY_BLOB) {
@@ -100,7 +103,7 @@ impl<'a> Record<'a> {
                 key = UserKey::of_cell(cell.column, value);
             }
         }
-        Some(Self { row, stamp, generation, key })
+        Some(Self { row, row_bytes, stamp, generation, key })
     }
 
     /// Its bins.
@@ -128,6 +131,22 @@ impl<'a> Record<'a> {
     /// The generation that a write gives it.
     pub(crate) fn next_generation(&self) -> u16 {
         if self.generation == GENERATION_MAX { 1 } else { self.generation + 1 }
+    }
+}
+
+/// A record with its dictionary.
+pub(crate) struct Known<'r, 'a>(pub(crate) &'r Record<'a>, pub(crate) &'a RecordSet);
+
+impl BinSource for Known<'_, '_> {
+    fn bin(&self, name: &[u8]) -> Option<Particle<'_>> {
+        self.0.bin(self.1, name)
+    }
+}
+
+impl BinSource for Bins<'_> {
+    fn bin(&self, name: &[u8]) -> Option<Particle<'_>> {
+        let Particle { kind, bytes } = &self.iter().find(|bin| bin.name == name)?.value;
+        Some(Particle::new(*kind, bytes))
     }
 }
 

@@ -115,6 +115,12 @@ pub fn table_name(set: &str) -> Option<&str> {
     }
 }
 
+/// The name of the set that a table holds; the inverse of [`table_name`].
+#[must_use]
+pub fn set_name(table: &str) -> &str {
+    if table == NO_SET { "" } else { table }
+}
+
 impl Schema {
     /// The record set of a name, if the namespace has it.
     ///

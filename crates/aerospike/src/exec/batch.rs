@@ -3,7 +3,7 @@
 //! Records are read in parts of a few, written in parts of one; a part's reply is the number of records it came to (4 bytes), then their
 //! messages. A part that has read much ends early, and what it did not come to is asked for again.
 //!
-//! A part is described by a batch of its records alone, in the form in which clients send batches.
+//! A part is described by a batch of its records alone, in the form in which clients send batches, behind the batch's filter if it has one.
 
 use super::need::Need;
 use super::options::Options;
@@ -41,6 +41,8 @@ const INDEX_BYTES: usize = 4;
 struct Plan {
     /// The field as it came.
     bytes: Box<[u8]>,
+    /// What records have to meet whose requests say nothing of their own.
+    filter: Option<Box<[u8]>>,
     kinds: Vec<RequestKind>,
     entries: Vec<Entry>,
 }
@@ -50,6 +52,7 @@ struct RequestKind {
     table: Result<Arc<Table>, ResultCode>,
     attributes: Attributes,
     key: Option<Range<usize>>,
+    filter: Option<Range<usize>>,
     operations: Range<usize>,
     operation_count: u16,
     limits: Limits,
@@ -66,8 +69,8 @@ struct Entry {
 /// Positions in [`Plan::entries`].
 type Positions = SmallVec<[u32; PART_READS_MAX]>;
 
-pub(super) fn start<'a>(schema: &Schema, field: &[u8], options: &Options<'_>) -> Result<Work<'a>, ResultCode> {
-    match plan(schema, field, options)? {
+pub(super) fn start<'a>(schema: &Schema, field: &[u8], filter: Option<&[u8]>, options: &Options<'_>) -> Result<Work<'a>, ResultCode> {
+    match plan(schema, field, filter, options)? {
         Planned::Plan(plan) => Ok(Work::Coordinate(Box::new(BatchCoordinator::new(Arc::new(plan), options.cores)))),
         Planned::Missing(needs) => Ok(Work::Declare(needs)),
     }
@@ -75,7 +78,8 @@ pub(super) fn start<'a>(schema: &Schema, field: &[u8], options: &Options<'_>) ->
 
 /// Makes a part again from its description; `None` if something has to be declared first.
 pub(super) fn part(schema: &Schema, field: &[u8], options: &Options<'_>) -> Result<Option<Box<dyn Operation>>, ResultCode> {
-    let Planned::Plan(plan) = plan(schema, field, options)? else { return Ok(None) };
+    let (filter, field) = BatchEntries::split_filter(field).map_err(|_| ResultCode::PARAMETER)?;
+    let Planned::Plan(plan) = plan(schema, field, filter, options)? else { return Ok(None) };
     let positions = (0..plan.entries.len() as u32).collect();
     Ok(Some(Box::new(BatchPart { plan: Arc::new(plan), positions })))
 }
@@ -85,10 +89,11 @@ enum Planned {
     Missing(Vec<Need>),
 }
 
-fn plan(schema: &Schema, field: &[u8], options: &Options<'_>) -> Result<Planned, ResultCode> {
+fn plan(schema: &Schema, field: &[u8], filter: Option<&[u8]>, options: &Options<'_>) -> Result<Planned, ResultCode> {
     let malformed = |_| ResultCode::PARAMETER;
     let mut batch = BatchEntries::read(field).map_err(malformed)?;
-    let mut plan = Plan { bytes: field.into(), kinds: Vec::new(), entries: Vec::with_capacity(batch.len()) };
+    let mut plan =
+        Plan { bytes: field.into(), filter: filter.map(Into::into), kinds: Vec::new(), entries: Vec::with_capacity(batch.len()) };
     let mut needs = Vec::new();
     let within = |part: &[u8]| {
         let start = part.as_ptr() as usize - field.as_ptr() as usize;
@@ -121,6 +126,7 @@ fn plan(schema: &Schema, field: &[u8], options: &Options<'_>) -> Result<Planned,
                 table,
                 attributes: entry.attributes,
                 key: entry.fields.key.map(within),
+                filter: entry.fields.filter.map(within),
                 operations: if entry.operations.is_empty() { 0..0 } else { within(entry.operations.bytes()) },
                 operation_count: entry.operations.len() as u16,
                 limits: Limits { default_ttl_s, record_bytes_max: options.record_bytes_max },
@@ -174,6 +180,7 @@ impl Operation for BatchPart {
                 digest: &entry.digest,
                 attributes: kind.attributes,
                 key: kind.key.clone().map(|range| &self.plan.bytes[range]),
+                filter: kind.filter.clone().map_or(self.plan.filter.as_deref(), |range| Some(&self.plan.bytes[range])),
                 operations: Operations::of_checked(kind.operation_count, &self.plan.bytes[kind.operations.clone()]),
                 limits: kind.limits,
                 index: entry.index,
@@ -196,6 +203,7 @@ impl Operation for BatchPart {
     }
 
     fn describe(&self, out: &mut Vec<u8>) -> bool {
+        BatchEntries::write_filter(self.plan.filter.as_deref(), out);
         BatchEntries::write_head(self.positions.len() as u32, out);
         for position in &self.positions {
             let entry = &self.plan.entries[*position as usize];

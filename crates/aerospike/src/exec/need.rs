@@ -4,6 +4,7 @@
 //! the record already.
 
 use crate::ResultCode;
+use crate::expression;
 use crate::operate::code;
 use crate::record::new_bin;
 use crate::value::ParticleType;
@@ -57,6 +58,7 @@ fn written_kind(operation: &Operation<'_>) -> Result<Option<ParticleType>, Resul
         }
         code::CDT_MODIFY => Ok(collection_kind(operation.value)),
         code::BITS_MODIFY => Ok(Some(ParticleType::Blob)),
+        code::EXPRESSION_MODIFY => expression::written_kind(operation.value),
         code::HLL_MODIFY => Ok(Some(ParticleType::HyperLogLog)),
         _ => Ok(None),
     }

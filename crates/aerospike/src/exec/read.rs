@@ -3,8 +3,9 @@
 use super::failure::Failure;
 use super::request::Request;
 use crate::ResultCode;
+use crate::expression;
 use crate::operate::{self, code};
-use crate::record::{self, Record, UserKey, void_time};
+use crate::record::{self, Known, Record, UserKey, void_time};
 use crate::value::{Particle, ParticleType};
 use crate::wire::{MessageWriter, Operation, info1, info2};
 use model::operation::{Context, RowStore, WriteSet};
@@ -26,7 +27,8 @@ impl Request<'_> {
         let row = store.get(&self.partition(), &[])?;
         let record = row.and_then(|row| Record::of_row(row, context.now_s())).ok_or(ResultCode::NOT_FOUND)?;
         self.check_key(&record)?;
-        self.give(&record, reply, out)?;
+        self.check_filter(context, &record)?;
+        self.give(context, &record, reply, out)?;
         if let Some(stamp) = self.renewed(&record, context) {
             self.stage(stamp, record.generation, record.key, &record.to_bins(self.set), writes)?;
             reply.attributes.ttl = void_time(stamp);
@@ -48,7 +50,7 @@ impl Request<'_> {
     }
 
     /// Appends what was asked for.
-    fn give(&self, record: &Record<'_>, reply: &mut MessageWriter, out: &mut Vec<u8>) -> Result<(), Failure> {
+    fn give(&self, context: &Context, record: &Record<'_>, reply: &mut MessageWriter, out: &mut Vec<u8>) -> Result<(), Failure> {
         reply.attributes.generation = u32::from(record.generation);
         reply.attributes.ttl = void_time(record.stamp);
         if self.attributes.info1 & info1::NO_BINS != 0 {
@@ -64,10 +66,10 @@ impl Request<'_> {
             if operate::is_write(operation.code) {
                 return Err(ResultCode::PARAMETER.into());
             }
-            let value = record.bin(self.set, operation.name);
             let result = match operation.code {
-                code::READ => value,
-                _ => operate::apply(operation.code, value.as_ref(), &operand(&operation)?)?.result,
+                code::EXPRESSION_READ => expression::read(operation.value, &self.subject(context, Some(record), &Known(record, self.set)))?,
+                code::READ => record.bin(self.set, operation.name),
+                _ => operate::apply(operation.code, record.bin(self.set, operation.name).as_ref(), &operand(&operation)?)?.result,
             };
             self.answer(&operation, result.as_ref(), reply, out);
         }

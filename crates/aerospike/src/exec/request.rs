@@ -2,10 +2,12 @@
 
 use super::failure::Failure;
 use crate::ResultCode;
+use crate::expression::{BinSource, Filter, Subject};
+use crate::record::{Known, Record};
 use crate::wire::{Attributes, MessageWriter, Operations, info2};
 use model::Table;
 use model::operation::{Context, PartitionKey, RowStore, Stop, WriteSet};
-use model::record_set::{DIGEST_BYTES, RecordSet, token};
+use model::record_set::{DIGEST_BYTES, RecordSet, set_name, token};
 
 /// What to do with one record of a set that exists.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +18,8 @@ pub(super) struct Request<'a> {
     pub(super) attributes: Attributes,
     /// The key as the wire has it.
     pub(super) key: Option<&'a [u8]>,
+    /// What the record has to meet.
+    pub(super) filter: Option<&'a [u8]>,
     pub(super) operations: Operations<'a>,
     pub(super) limits: Limits,
     /// The record's index in its batch.
@@ -42,6 +46,22 @@ impl<'a> Request<'a> {
 
     pub(super) fn has(&self, flag: u8) -> bool {
         self.attributes.info2 & flag != 0
+    }
+
+    /// What expressions are about: these bins, and what is known of a record that is there.
+    pub(super) fn subject<'s>(&'s self, context: &Context, record: Option<&Record<'s>>, bins: &'s dyn BinSource) -> Subject<'s> {
+        let set = set_name(&self.table.name);
+        match record {
+            Some(record) => Subject::of_record(record, bins, set, self.digest, context),
+            None => Subject { bins, set, key: None, digest: self.digest, stamp: None, row_bytes: 0, now_us: context.timestamp_us },
+        }
+    }
+
+    /// Refuses a record that does not meet the filter.
+    pub(super) fn check_filter(&self, context: &Context, record: &Record<'_>) -> Result<(), ResultCode> {
+        let Some(filter) = self.filter else { return Ok(()) };
+        let accepts = Filter::parse(filter)?.accepts(&self.subject(context, Some(record), &Known(record, self.set)));
+        if accepts { Ok(()) } else { Err(ResultCode::FILTERED_OUT) }
     }
 
     /// Runs it and appends one message.

@@ -21,6 +21,7 @@ use super::options::{Namespace, Options};
 use super::request::is_write;
 use super::work::{RecordCoordinator, Work};
 use crate::ResultCode;
+use crate::expression::Filter;
 use crate::wire::{Kind, Message, MessageWriter, Proto, info1, info3, write_result};
 use base::{SLOT_COUNT, TableId, Token};
 use model::Schema;
@@ -123,8 +124,16 @@ impl Target {
             tables: tables(schema, namespace, set)?,
             bins: bin_names(message)?,
             no_bins: message.attributes.info1 & info1::NO_BINS != 0,
+            filter: filter(message)?,
         })
     }
+}
+
+/// The filter, which is read anew by each part.
+fn filter(message: &Message<'_>) -> Result<Option<Box<[u8]>>, ResultCode> {
+    let Some(filter) = message.fields.filter else { return Ok(None) };
+    Filter::parse(filter)?;
+    Ok(Some(filter.into()))
 }
 
 fn partition_id(bytes: &[u8]) -> Result<u16, ResultCode> {

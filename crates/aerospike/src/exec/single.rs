@@ -25,12 +25,14 @@ pub struct RecordRequest<'a> {
 pub(super) struct What<'a> {
     attributes: Attributes,
     key: Option<&'a [u8]>,
+    filter: Option<&'a [u8]>,
     operations: Operations<'a>,
 }
 
 impl<'a> What<'a> {
     pub(super) fn of(message: &Message<'a>) -> Self {
-        Self { attributes: message.attributes, key: message.fields.key, operations: message.operations }
+        let Message { attributes, fields, operations, .. } = message;
+        Self { attributes: *attributes, key: fields.key, filter: fields.filter, operations: *operations }
     }
 }
 
@@ -93,7 +95,8 @@ fn run(
     reply: &mut Vec<u8>,
 ) -> Result<(), Stop> {
     let set = dictionary(store, table)?;
-    let request = Request { table, set, digest, attributes: what.attributes, key: what.key, operations: what.operations, limits, index: 0 };
+    let What { attributes, key, filter, operations } = *what;
+    let request = Request { table, set, digest, attributes, key, filter, operations, limits, index: 0 };
     let start = reply.len();
     let proto = Proto::begin(reply, Kind::Message);
     let outcome = request.run(context, store, writes, reply);

@@ -49,7 +49,7 @@ pub fn start<'a>(schema: &'a Schema, message: &Message<'a>, body: &'a [u8], opti
     let fields = &message.fields;
     check_served(fields, &message.attributes)?;
     if let Some(field) = fields.batch {
-        return batch::start(schema, field, options);
+        return batch::start(schema, field, fields.filter, options);
     }
     if message.attributes.info1 & info1::BATCH != 0 {
         return Err(ResultCode::UNSUPPORTED_FEATURE);

@@ -18,7 +18,7 @@ pub(super) fn check_served(fields: &Fields<'_>, attributes: &Attributes) -> Resu
     if fields.has_index {
         return Err(ResultCode::INDEX_NOT_FOUND);
     }
-    if fields.has_filter || fields.has_udf || fields.has_deadline {
+    if fields.has_udf || fields.has_deadline {
         return Err(ResultCode::UNSUPPORTED_FEATURE);
     }
     Ok(())

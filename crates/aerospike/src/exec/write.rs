@@ -4,10 +4,11 @@ use super::failure::Failure;
 use super::read::operand;
 use super::request::Request;
 use crate::ResultCode;
+use crate::expression;
 use crate::operate::{self, Change, code};
 use crate::record::{BinValue, Bins, Record, UserKey, expires_at_s, timestamp_after, void_time, write_record, write_tombstone};
 use crate::value::{Particle, ParticleType};
-use crate::wire::{BIN_NAME_BYTES_MAX, MessageWriter, info1, info2, info3};
+use crate::wire::{BIN_NAME_BYTES_MAX, MessageWriter, Operation, info1, info2, info3};
 use model::operation::{Context, RowStore, WriteSet, purge_after_s};
 use model::row::Stamp;
 
@@ -43,6 +44,9 @@ impl Request<'_> {
         };
         let now_s = context.now_s();
         let old = row.and_then(|row| Record::of_row(row, now_s));
+        if let Some(record) = &old {
+            self.check_filter(context, record)?;
+        }
         self.check_policies(old.as_ref())?;
         let timestamp = timestamp_after(row, context.timestamp_us);
         let generation = old.map_or(1, |record| record.next_generation());
@@ -52,7 +56,7 @@ impl Request<'_> {
             _ => Bins::new(),
         };
         if !self.has(info2::DELETE) {
-            self.operate(&mut bins, reply, out)?;
+            self.operate(context, old.as_ref(), &mut bins, reply, out)?;
         }
         if bins.is_empty() {
             // A record without bins is none.
@@ -120,7 +124,14 @@ impl Request<'_> {
     }
 
     /// Runs the operations in order.
-    fn operate<'b>(&'b self, bins: &mut Bins<'b>, reply: &mut MessageWriter, out: &mut Vec<u8>) -> Result<(), ResultCode> {
+    fn operate<'b>(
+        &'b self,
+        context: &Context,
+        old: Option<&Record<'b>>,
+        bins: &mut Bins<'b>,
+        reply: &mut MessageWriter,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ResultCode> {
         if self.operations.is_empty() {
             return Err(ResultCode::PARAMETER);
         }
@@ -148,12 +159,35 @@ impl Request<'_> {
                     if operation.name.is_empty() || modifies && self.replaces() {
                         return Err(ResultCode::PARAMETER);
                     }
-                    let result = apply(operation.code, operation.name, &operand(&operation)?, bins)?;
+                    let result = match operation.code {
+                        code::EXPRESSION_READ | code::EXPRESSION_MODIFY => self.express(context, old, &operation, bins)?,
+                        _ => apply(operation.code, operation.name, &operand(&operation)?, bins)?,
+                    };
                     self.answer(&operation, result.as_ref(), reply, out);
                 }
             }
         }
         Ok(())
+    }
+
+    /// Runs an operation with an expression on the bins as they are by now; what it says is its answer.
+    fn express<'b>(
+        &'b self,
+        context: &Context,
+        old: Option<&Record<'b>>,
+        operation: &Operation<'b>,
+        bins: &mut Bins<'b>,
+    ) -> Result<Option<Particle<'b>>, ResultCode> {
+        let place = bins.iter().position(|bin| bin.name == operation.name);
+        let change = {
+            let subject = self.subject(context, old, bins);
+            if operation.code == code::EXPRESSION_READ {
+                return expression::read(operation.value, &subject);
+            }
+            expression::write(operation.value, place.is_some(), &subject)?
+        };
+        put(operation.name, place, change, bins);
+        Ok(None)
     }
 
     /// When the record was written and when it expires.
@@ -173,7 +207,13 @@ impl Request<'_> {
 fn apply<'a>(operation: u8, name: &'a [u8], operand: &Particle<'a>, bins: &mut Bins<'a>) -> Result<Option<Particle<'a>>, ResultCode> {
     let place = bins.iter().position(|bin| bin.name == name);
     let effect = operate::apply(operation, place.map(|place| &bins[place].value), operand)?;
-    let change = match effect.bin {
+    put(name, place, effect.bin, bins);
+    Ok(effect.result)
+}
+
+/// Changes a bin, which is at `place` if the record has it.
+fn put<'a>(name: &'a [u8], place: Option<usize>, change: Change<'a>, bins: &mut Bins<'a>) {
+    let change = match change {
         Change::Set(value) if value.kind == ParticleType::Null => Change::Remove,
         change => change,
     };
@@ -183,5 +223,4 @@ fn apply<'a>(operation: u8, name: &'a [u8], operand: &Particle<'a>, bins: &mut B
         (Change::Remove, Some(place)) => drop(bins.remove(place)),
         (Change::Remove, None) | (Change::Keep, _) => {}
     }
-    Ok(effect.result)
 }

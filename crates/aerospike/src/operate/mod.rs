@@ -1,11 +1,13 @@
 //! Operations on one bin, as pure functions: the bin's value and the operand go in, the change and the answer come out.
 //!
-//! [`scalar`] has what works on whole values: write, add, append, prepend. [`cdt`] has what works inside lists and maps. Operations on
-//! bits and on HyperLogLog sketches would be two more modules beside them; they are refused today, as are expressions.
+//! [`scalar`] has what works on whole values: write, add, append, prepend. [`cdt`] has what works inside lists and maps, [`bits`] what works
+//! on the bits of blobs. Operations on HyperLogLog sketches would be one more module beside them; they are refused today. Expressions are
+//! not here: they are about the whole record (`crate::expression`).
 //!
 //! The caller finds the bin, applies the change to the record, and answers with the result. A read of a bin that is missing has no result
 //! and is no error; so has a removal. A change that leaves the bin missing is none: whether the record comes to be is the caller's to say.
 
+mod bits;
 mod cdt;
 mod effect;
 mod scalar;
@@ -83,9 +85,9 @@ pub fn apply<'a>(operation: u8, bin: Option<&Particle<'a>>, operand: &Particle<'
         code::PREPEND => scalar::prepend(bin, operand),
         code::CDT_READ => cdt::read(bin, operand),
         code::CDT_MODIFY => cdt::modify(bin, operand),
-        code::EXPRESSION_READ | code::EXPRESSION_MODIFY | code::BITS_READ | code::BITS_MODIFY | code::HLL_READ | code::HLL_MODIFY => {
-            Err(ResultCode::UNSUPPORTED_FEATURE)
-        }
+        code::BITS_READ => bits::read(bin, operand),
+        code::BITS_MODIFY => bits::modify(bin, operand),
+        code::HLL_READ | code::HLL_MODIFY => Err(ResultCode::UNSUPPORTED_FEATURE),
         _ => Err(ResultCode::PARAMETER),
     }
 }

@@ -22,6 +22,9 @@ const HAS_INFO4: u8 = 16;
 
 const RESPOND_ALL: u8 = 4;
 
+/// Stands where the number of records would.
+const FILTER_FOLLOWS: [u8; 4] = u32::MAX.to_be_bytes();
+
 /// The least that a record takes.
 const ENTRY_BYTES_MIN: usize = 25;
 
@@ -78,6 +81,24 @@ impl<'a> BatchEntries<'a> {
     pub(crate) fn write_head(count: u32, out: &mut Vec<u8>) {
         out.extend_from_slice(&count.to_be_bytes());
         out.push(RESPOND_ALL);
+    }
+
+    /// Puts a batch's filter in front of its field: that many records there never are, then the filter with its length.
+    pub(crate) fn write_filter(filter: Option<&[u8]>, out: &mut Vec<u8>) {
+        if let Some(filter) = filter {
+            out.extend_from_slice(&FILTER_FOLLOWS);
+            out.extend_from_slice(&(filter.len() as u32).to_be_bytes());
+            out.extend_from_slice(filter);
+        }
+    }
+
+    /// The filter in front of a field, if there is one, and the field.
+    pub(crate) fn split_filter(field: &'a [u8]) -> Result<(Option<&'a [u8]>, &'a [u8]), WireError> {
+        const TRUNCATED: WireError = WireError::Truncated("the filter of a batch");
+        let Some(rest) = field.strip_prefix(&FILTER_FOLLOWS) else { return Ok((None, field)) };
+        let (length, rest) = rest.split_first_chunk::<4>().ok_or(TRUNCATED)?;
+        let (filter, field) = rest.split_at_checked(u32::from_be_bytes(*length) as usize).ok_or(TRUNCATED)?;
+        Ok((Some(filter), field))
     }
 
     /// The bytes of the records that are left.

@@ -55,8 +55,8 @@ pub struct Fields<'a> {
     pub batch: Option<&'a [u8]>,
     /// Names of the bins a query wants, in the form of old clients.
     pub query_bins: Option<&'a [u8]>,
-    /// Whether records are filtered by an expression.
-    pub has_filter: bool,
+    /// An expression that records have to meet.
+    pub filter: Option<&'a [u8]>,
     /// Whether a secondary index is asked.
     pub has_index: bool,
     /// Whether a function of the user's is to run.
@@ -94,7 +94,7 @@ impl<'a> Fields<'a> {
                 }
                 field::BATCH | field::BATCH_WITH_SET => fields.batch = Some(data),
                 field::QUERY_BINS => fields.query_bins = Some(data),
-                field::FILTER => fields.has_filter = true,
+                field::FILTER => fields.filter = Some(data),
                 field::INDEX_NAME..=field::INDEX_EXPRESSION | field::INDEX_TYPE => fields.has_index = true,
                 field::UDF_PACKAGE..=field::UDF_OPERATION => fields.has_udf = true,
                 field::TRANSACTION_ID => fields.has_transaction = true,

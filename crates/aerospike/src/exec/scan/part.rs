@@ -14,7 +14,8 @@
 use super::super::target::dictionary;
 use super::piece::Piece;
 use crate::ResultCode;
-use crate::record::{Record, void_time};
+use crate::expression::{Filter, Subject};
+use crate::record::{Known, Record, void_time};
 use crate::wire::{MessageWriter, field};
 use base::Token;
 use model::Table;
@@ -43,6 +44,8 @@ pub(super) struct Target {
     /// The bins that are wanted; empty for all.
     pub(super) bins: Vec<Vec<u8>>,
     pub(super) no_bins: bool,
+    /// What records have to meet.
+    pub(super) filter: Option<Box<[u8]>>,
 }
 
 impl Target {
@@ -131,10 +134,17 @@ impl ScanPart {
         &self,
         set: &Set,
         records: &RecordSet,
-        now_s: u32,
+        context: &Context,
         store: &dyn RowStore,
         found: &mut Vec<(Place, Vec<u8>)>,
     ) -> Result<Look, Stop> {
+        let now_s = context.now_s();
+        let filter = self.target.filter.as_deref().map(|filter| Filter::parse(filter).expect("the filter was read before"));
+        let meets = |record: &Record<'_>, digest: &Digest| {
+            let accepts =
+                |filter: &Filter<'_>| filter.accepts(&Subject::of_record(record, &Known(record, records), &set.name, digest, context));
+            filter.as_ref().is_none_or(accepts)
+        };
         let tables = self.target.tables.len();
         let (rows_max, bytes_max) = ((VISITED_ROWS_MAX / tables).max(TABLE_ROWS_MIN), VISITED_BYTES_MAX / tables);
         let (mut rows, mut bytes, mut last, mut stopped) = (0, 0, None, false);
@@ -154,7 +164,8 @@ impl ScanPart {
             }
             let place = (row.partition.token, digest);
             (rows, bytes, last) = (rows + 1, bytes + row.row.len() + ROW_BYTES, Some(place));
-            if let Some(record) = Record::of_row(row.row, now_s).filter(|record| self.wants(records, record)) {
+            let record = Record::of_row(row.row, now_s).filter(|record| self.wants(records, record));
+            if let Some(record) = record.filter(|record| meets(record, &digest)) {
                 found.push((place, self.message(set, records, &row, &record)));
             }
             Visit::Continue
@@ -199,7 +210,7 @@ impl Operation for ScanPart {
         let (mut found, mut reached): (Vec<(Place, Vec<u8>)>, Option<Place>) = (Vec::new(), None);
         for set in &self.target.tables {
             let records = dictionary(store, &set.table)?;
-            let look = match self.look(set, records, context.now_s(), store, &mut found) {
+            let look = match self.look(set, records, context, store, &mut found) {
                 // A set that was dropped while it was scanned has no records.
                 Err(Stop::UnknownTable) => continue,
                 look => look?,

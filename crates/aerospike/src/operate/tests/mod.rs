@@ -2,6 +2,7 @@
 //!
 //! What is expected is what the clients' own tests and the server's documentation say.
 
+mod bits;
 mod lists;
 mod maps;
 mod model;

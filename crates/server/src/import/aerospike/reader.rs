@@ -167,11 +167,11 @@ mod tests {
         let fields = message.fields;
         assert_eq!((message.attributes.info1, message.attributes.info3), (info1::READ, 0), "the end of each partition is told");
         assert_eq!((fields.namespace, fields.set), (Some(&b"n"[..]), Some(&b"s"[..])));
-        assert_eq!((fields.partitions, fields.has_filter), (Some(&[3, 0, 0xFF, 0x0F][..]), true));
+        assert_eq!((fields.partitions, fields.filter.is_some()), (Some(&[3, 0, 0xFF, 0x0F][..]), true));
         out.clear();
         write_scan(&Wanted { set: "", since_ns: None, ..wanted }, &[0], &mut out);
         let fields = Message::decode(&out[8..]).unwrap().fields;
-        assert_eq!((fields.set, fields.has_filter), (None, false));
+        assert_eq!((fields.set, fields.filter), (None, None));
     }
 
     #[test]
