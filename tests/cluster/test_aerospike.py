@@ -18,6 +18,7 @@ from nodes import running, until
 
 aerospike = pytest.importorskip("aerospike", reason="Aerospike's Python client is missing")
 exception = pytest.importorskip("aerospike.exception")
+expressions = pytest.importorskip("aerospike_helpers.expressions")
 
 NAMESPACE, SET = "test", "rows"
 PARTITIONS = 4096
@@ -247,6 +248,11 @@ def test_batches_and_scans_go_over_members(cluster):
         read = writer.batch_read([key(number) for number in range(2_500)]).batch_records
         assert [(record.result, record.record and record.record[2]["n"]) for record in read[:2_000]] == [(0, n) for n in range(2_000)]
         assert all(record.result == 2 for record in read[2_000:])
+        small = expressions.LT(expressions.IntBin("n"), 300).compile()
+        read = writer.batch_read([key(number) for number in range(2_000)], policy={"expressions": small}).batch_records
+        assert [record.result for record in read] == [0] * 300 + [27] * 1_700
+        found = sorted(record[2]["n"] for record in writer.query(NAMESPACE, SET).results({"expressions": small}))
+        assert found == list(range(300))
         removed = writer.batch_remove([key(number) for number in range(0, 100)])
         assert all(record.result == 0 for record in removed.batch_records)
         found = sorted(record[2]["n"] for record in writer.query(NAMESPACE, SET).results())

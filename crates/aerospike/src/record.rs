@@ -4,7 +4,6 @@
 //! deleted record.
 
 use crate::ResultCode;
-use crate::expression::BinSource;
 use crate::value::{Particle, ParticleType};
 use model::record_set::{Bin, GENERATION, KEY_BLOB, KEY_INTEGER, KEY_STRING, NewBin, RecordSet};
 use model::row::{Deletion, RowKind, RowView, RowWriter, Stamp};
@@ -132,6 +131,11 @@ impl<'a> Record<'a> {
     pub(crate) fn next_generation(&self) -> u16 {
         if self.generation == GENERATION_MAX { 1 } else { self.generation + 1 }
     }
+}
+
+/// Bins by their names.
+pub(crate) trait BinSource {
+    fn bin(&self, name: &[u8]) -> Option<Particle<'_>>;
 }
 
 /// A record with its dictionary.

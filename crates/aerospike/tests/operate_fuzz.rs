@@ -1,4 +1,4 @@
-//! Mutated lists, maps and operations inside them: no panic, nothing bloats, and what is stored is stored again as it is.
+//! Mutated lists, maps and operations inside them, and on bits: no panic, nothing bloats, and what is stored is stored again as it is.
 #![allow(clippy::unwrap_used)]
 
 mod fuzzer;
@@ -10,6 +10,9 @@ use fuzzer::{fuzz, is_full_run};
 
 /// Nils that an operation may put in front of a place behind a list's end.
 const PADDING_MAX: usize = 1 << 20;
+
+/// The largest blob that an operation makes.
+const BLOB_BYTES_MAX: usize = 8 << 20;
 
 /// A value under construction.
 #[derive(Default)]
@@ -63,6 +66,25 @@ fn operands() -> Vec<Vec<u8>> {
     operands
 }
 
+/// Every operation on bits.
+fn bit_operands() -> Vec<Vec<u8>> {
+    let mut operands = Vec::new();
+    for operation in (0..13).chain(50..55) {
+        let new = |count: usize| Bytes::default().list(1 + count, 0).integer(operation);
+        operands.push(new(2).integer(3).integer(40).0);
+        operands.push(new(3).integer(-9).integer(7).integer(0).0);
+        operands.push(new(4).integer(1).integer(33).integer(5).integer(8).0);
+        operands.push(new(5).integer(8).integer(64).integer(-1).integer(0).integer(5).0);
+        let mut blob = new(4).integer(2).integer(30);
+        write::typed(&mut blob.0, ParticleType::Blob, &[0xa5; 5]);
+        operands.push(blob.integer(4).0);
+        let mut truth = new(3).integer(2).integer(30);
+        write::bool(&mut truth.0, true);
+        operands.push(truth.0);
+    }
+    operands
+}
+
 /// A value as a client may write it: as it is stored.
 fn stored(bytes: &[u8]) -> Option<Particle<'static>> {
     [ParticleType::List, ParticleType::Map].into_iter().find_map(|kind| {
@@ -100,6 +122,26 @@ fn operations_survive_mutations() {
             if let Change::Set(particle) = effect.bin {
                 assert!(operation == code::CDT_MODIFY && particle.bytes.len() <= most);
                 assert_eq!(stored(&particle.bytes).as_ref(), Some(&particle), "what is left is stored again as it is");
+            }
+        }
+    });
+    assert!(done > 1_000 || !is_full_run(), "nearly all mutations were refused: {done}");
+}
+
+#[test]
+fn operations_on_bits_survive_mutations() {
+    let bins = [0, 1, 9, 64].map(|bytes| Particle::owned(ParticleType::Blob, vec![0x5a; bytes]));
+    let mut done = 0;
+    fuzz("operate_fuzz bits", &bit_operands(), |bytes, _| {
+        let operand = Particle::new(ParticleType::Blob, bytes);
+        for bin in bins.iter().map(Some).chain([None]) {
+            for operation in [code::BITS_READ, code::BITS_MODIFY] {
+                let Ok(effect) = apply(operation, bin, &operand) else { continue };
+                done += 1;
+                if let Change::Set(particle) = effect.bin {
+                    assert!(operation == code::BITS_MODIFY && particle.kind == ParticleType::Blob);
+                    assert!(particle.bytes.len() <= BLOB_BYTES_MAX);
+                }
             }
         }
     });

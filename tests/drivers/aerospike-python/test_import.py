@@ -151,8 +151,8 @@ def test_what_is_copied_is_not_copied_again_unless_asked_for(sides, clients, new
     said = run_import(sides, NAMESPACE, new_set, new_set, "--restart", "--verify")
     assert "3 records copied" in said and "3 records are the same" in said, said
     assert target.get((NAMESPACE, new_set, 0))[2] == {"n": 0}, "a record is written whole"
-    # Filters are what changes are found by, and TarnDB has none.
-    assert "does not tell which records have changed" in run_import(sides, NAMESPACE, new_set, "--changes", status=1)
+    # Clocks may differ by minutes: what was copied just now is copied again.
+    assert "3 records copied" in run_import(sides, NAMESPACE, new_set, "--changes")
 
 
 class Proxy:
@@ -200,7 +200,7 @@ FILTER = 43
 
 
 class Filtering(Proxy):
-    """Takes filters off scans, whose records are more than were asked for then, and remembers them."""
+    """Remembers the filters of scans."""
 
     def __init__(self, to):
         self.filters = []
@@ -208,14 +208,13 @@ class Filtering(Proxy):
 
     def request(self, body):
         """A message of 22 bytes of header, and fields: length, type, data."""
-        count, at, fields = int.from_bytes(body[18:20], "big"), 22, []
-        for _ in range(count):
+        at = 22
+        for _ in range(int.from_bytes(body[18:20], "big")):
             end = at + 4 + int.from_bytes(body[at : at + 4], "big")
-            fields.append(body[at:end])
+            if body[at + 4] == FILTER:
+                self.filters.append(body[at + 5 : end])
             at = end
-        kept = [field for field in fields if field[4] != FILTER]
-        self.filters.extend(field[5:] for field in fields if field[4] == FILTER)
-        return body[:18] + len(kept).to_bytes(2, "big") + body[20:22] + b"".join(kept) + body[at:]
+        return body
 
 
 RECORD_TOO_BIG = 13

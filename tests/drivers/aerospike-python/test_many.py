@@ -127,14 +127,11 @@ def test_information(client, filled):
 
 def test_what_is_not_served_is_refused(client, filled, refused):
     from aerospike import predicates
-    from aerospike_helpers import expressions
 
     query = client.query("test", filled)
     query.where(predicates.equals("n", 1))
     with refused(201):
         query.results()
-    with refused(16):
-        client.get(("test", filled, 1), policy={"expressions": expressions.Eq(expressions.IntBin("n"), 1).compile()})
     with refused(16):
         client.apply(("test", filled, 1), "module", "function", [])
 

@@ -2,8 +2,8 @@
 
 use super::failure::Failure;
 use crate::ResultCode;
-use crate::expression::{BinSource, Filter, Subject};
-use crate::record::{Known, Record};
+use crate::expression::{Filter, Subject};
+use crate::record::{BinSource, Known, Record};
 use crate::wire::{Attributes, MessageWriter, Operations, info2};
 use model::Table;
 use model::operation::{Context, PartitionKey, RowStore, Stop, WriteSet};

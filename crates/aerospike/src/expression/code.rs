@@ -56,3 +56,6 @@ pub(super) const VAR: i64 = 124;
 pub(super) const LET: i64 = 125;
 pub(super) const QUOTED: i64 = 126;
 pub(super) const CALL: i64 = 127;
+
+/// Stands where the code of an operation on a container would, and says that a path comes next.
+pub(super) const WITH_PATH: i64 = 0xff;

@@ -1,9 +1,12 @@
 //! What an expression gives for a record. What cannot be known is nothing: a bin that is missing or of another type, a division by zero, an
 //! operation that does not fit. It spreads to what is computed from it, except where the rest decides: false AND unknown is false.
 
+use super::node::{Call, Node};
 use super::value::{Type, Value};
-use super::{Node, code, numbers};
-use crate::record::{EPOCH_S, Record, UserKey, void_time};
+use super::{code, numbers};
+use crate::operate::{self, Change};
+use crate::record::{BinSource, EPOCH_S, Record, UserKey, void_time};
+use crate::value::msgpack::write;
 use crate::value::{Particle, ParticleType};
 use model::operation::Context;
 use model::record_set::DIGEST_BYTES;
@@ -12,11 +15,6 @@ use smallvec::SmallVec;
 
 /// What the operations in one evaluation may give, all together.
 const GIVEN_BYTES_MAX: usize = 64 << 20;
-
-/// Bins by their names.
-pub(crate) trait BinSource {
-    fn bin(&self, name: &[u8]) -> Option<Particle<'_>>;
-}
 
 /// A record that an expression is about.
 pub(crate) struct Subject<'s> {
@@ -54,12 +52,6 @@ pub(super) struct Evaluation<'e> {
 impl<'e> Evaluation<'e> {
     pub(super) fn new(subject: &'e Subject<'e>) -> Self {
         Self { subject, variables: Vec::new(), bytes_left: GIVEN_BYTES_MAX }
-    }
-
-    /// Takes note of what an operation has given; none if it is too much.
-    pub(super) fn spend(&mut self, bytes: usize) -> Option<()> {
-        self.bytes_left = self.bytes_left.checked_sub(bytes)?;
-        Some(())
     }
 
     /// What an expression gives; none if that cannot be known.
@@ -102,7 +94,7 @@ impl<'e> Evaluation<'e> {
                 value
             }
             Node::Variable(place) => self.variables.get(*place).cloned().flatten(),
-            Node::Call(call) => call.evaluate(self),
+            Node::Call(call) => self.call(call),
             Node::Apply(command, arguments) => self.apply(*command, arguments),
         }
     }
@@ -142,6 +134,32 @@ impl<'e> Evaluation<'e> {
             }
         }
         is_known.then_some(Value::Bool(!decisive))
+    }
+
+    /// What an operation gives; none if it cannot be done, or gives something of another type or too much.
+    fn call(&mut self, call: &'e Call<'e>) -> Option<Value<'e>> {
+        let about = self.value(&call.about)?.to_particle();
+        let mut operand = Vec::new();
+        if let Some(path) = call.path {
+            write::list(&mut operand, 3, 0);
+            write::integer(&mut operand, code::WITH_PATH);
+            operand.extend_from_slice(path);
+        }
+        write::list(&mut operand, 1 + call.arguments.len(), 0);
+        write::integer(&mut operand, call.code);
+        for argument in &call.arguments {
+            self.value(argument)?.write_msgpack(&mut operand);
+        }
+        let operand = Particle::owned(ParticleType::Blob, operand);
+        let effect = operate::apply(call.operation, Some(&about), &operand).ok()?;
+        let given = match effect.bin {
+            Change::Set(changed) => changed,
+            Change::Keep if operate::is_write(call.operation) => about.clone(),
+            Change::Keep => effect.result?,
+            Change::Remove => return None,
+        };
+        self.bytes_left = self.bytes_left.checked_sub(given.bytes.len())?;
+        Value::of_particle(given.into_owned()).filter(|value| value.kind() == Some(call.result))
     }
 
     /// What is known of a record besides its bins. Times are in nanoseconds since 1970, or tell how long ago or ahead; -1 is never.

@@ -2,15 +2,15 @@
 //!
 //! An expression is MessagePack: a list that begins with a command ([`code`]), or a value. [`parse`] makes a tree of it whose types fit;
 //! [`evaluate`] asks what it gives for a record. Values of lists and maps within are marked as quoted; operations on lists, maps and bits
-//! ([`call`]) are those of bins (`crate::operate`).
+//! are those of bins (`crate::operate`).
 //!
 //! | payload of an operation | |
 //! |---|---|
 //! | `[expression, flags]` | read it, or write what it gives to the bin |
 
-mod call;
 mod code;
 mod evaluate;
+mod node;
 mod numbers;
 mod parse;
 mod pattern;
@@ -18,16 +18,15 @@ mod pattern;
 mod tests;
 mod value;
 
-pub(crate) use evaluate::{BinSource, Subject};
+pub(crate) use evaluate::Subject;
 
 use crate::ResultCode;
 use crate::operate::Change;
 use crate::value::msgpack::Head;
 use crate::value::{Particle, ParticleType};
-use call::Call;
 use evaluate::Evaluation;
+use node::Node;
 use parse::{Known, Parser};
-use pattern::Pattern;
 use value::{Type, Value};
 
 /// What a client wants of an operation with an expression.
@@ -37,28 +36,6 @@ mod flags {
     pub(super) const ALLOW_DELETE: i64 = 4;
     pub(super) const POLICY_NO_FAIL: i64 = 8;
     pub(super) const EVALUATION_NO_FAIL: i64 = 16;
-}
-
-/// A part of an expression.
-#[derive(Debug)]
-enum Node<'a> {
-    Unknown,
-    Value(Value<'a>),
-    Bin(Type, &'a [u8]),
-    BinType(&'a [u8]),
-    Key(Type),
-    /// A command about the record.
-    About(i64),
-    DigestModulo(u32),
-    Matches(Box<(Pattern, Node<'a>)>),
-    /// Conditions and actions in turn, then the action if none holds.
-    Cond(Vec<Node<'a>>),
-    /// What variables stand for, then the expression in which they do.
-    Let(Vec<Node<'a>>),
-    /// A variable by its place among those that are known.
-    Variable(usize),
-    Call(Box<Call<'a>>),
-    Apply(i64, Vec<Node<'a>>),
 }
 
 /// A condition that records have to meet.

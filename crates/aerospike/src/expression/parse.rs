@@ -2,15 +2,25 @@
 //!
 //! A type that is not known before a record is looked at (`unknown`, a marker) fits everywhere.
 
-use super::call::Call;
+use super::code;
+use super::node::{Call, Node};
 use super::pattern::Pattern;
 use super::value::{Type, Value};
-use super::{Node, code};
 use crate::ResultCode;
+use crate::operate;
 use crate::value::msgpack::{self, Head, Reader};
 
 /// How deep expressions may be in each other.
 const DEPTH_MAX: usize = 64;
+
+/// What the operations of a call are on.
+mod module {
+    pub(super) const CONTAINERS: i64 = 0;
+    pub(super) const BITS: i64 = 1;
+    pub(super) const HYPER_LOG_LOG: i64 = 2;
+    /// Set where the operation changes what it is about.
+    pub(super) const MODIFIES: i64 = 0x40;
+}
 
 /// A type, if it is known.
 pub(super) type Known = Option<Type>;
@@ -35,11 +45,6 @@ impl<'a> Parser<'a> {
 
     pub(super) fn head(&mut self) -> Result<Head<'a>, ResultCode> {
         Ok(self.reader.head()?)
-    }
-
-    /// The next value, as bytes.
-    pub(super) fn value(&mut self) -> Result<&'a [u8], ResultCode> {
-        Ok(self.reader.value()?)
     }
 
     pub(super) fn integer(&mut self) -> Result<i64, ResultCode> {
@@ -110,6 +115,40 @@ impl<'a> Parser<'a> {
                 Ok((Node::Matches(Box::new((pattern, text))), Some(Type::Bool)))
             }
             code::GEO => Err(ResultCode::UNSUPPORTED_FEATURE),
+            code::DIGEST_MODULO..=code::BIN_TYPE => self.about(command, count),
+            code::COND => self.cond(count),
+            code::VAR => {
+                exactly(1)?;
+                let name = self.name()?;
+                let place = self.variables.iter().rposition(|(known, _)| *known == name).ok_or(ResultCode::PARAMETER)?;
+                Ok((Node::Variable(place), self.variables[place].1))
+            }
+            code::LET => self.scope(count),
+            code::QUOTED => exactly(1).and_then(|()| self.quoted()),
+            code::CALL => {
+                exactly(4)?;
+                let result = self.kind()?;
+                let call = self.call(result)?;
+                Ok((Node::Call(Box::new(call)), Some(result)))
+            }
+            _ => {
+                let mut arguments = Vec::new();
+                let mut kinds = Vec::new();
+                for _ in 0..count {
+                    let (argument, kind) = self.expression()?;
+                    arguments.push(argument);
+                    kinds.push(kind);
+                }
+                let kind = result_of(command, &kinds)?;
+                Ok((Node::Apply(command, arguments), kind))
+            }
+        }
+    }
+
+    /// What is known of a record, its bins among it.
+    fn about(&mut self, command: i64, count: usize) -> Result<(Node<'a>, Known), ResultCode> {
+        let exactly = |expected| if count == expected { Ok(()) } else { Err(ResultCode::PARAMETER) };
+        match command {
             code::DIGEST_MODULO => {
                 exactly(1)?;
                 let modulus = self.integer()?;
@@ -139,32 +178,42 @@ impl<'a> Parser<'a> {
                 exactly(1)?;
                 Ok((Node::BinType(self.name()?), Some(Type::Integer)))
             }
-            code::COND => self.cond(count),
-            code::VAR => {
-                exactly(1)?;
-                let name = self.name()?;
-                let place = self.variables.iter().rposition(|(known, _)| *known == name).ok_or(ResultCode::PARAMETER)?;
-                Ok((Node::Variable(place), self.variables[place].1))
-            }
-            code::LET => self.scope(count),
-            code::QUOTED => exactly(1).and_then(|()| self.quoted()),
-            code::CALL => {
-                exactly(4)?;
-                let result = self.kind()?;
-                let call = Call::parse(self, result)?;
-                Ok((Node::Call(Box::new(call)), Some(result)))
-            }
-            _ => {
-                let mut arguments = Vec::new();
-                let mut kinds = Vec::new();
-                for _ in 0..count {
-                    let (argument, kind) = self.expression()?;
-                    arguments.push(argument);
-                    kinds.push(kind);
-                }
-                let kind = result_of(command, &kinds)?;
-                Ok((Node::Apply(command, arguments), kind))
-            }
+            _ => Err(ResultCode::PARAMETER),
+        }
+    }
+
+    /// An operation with its arguments, and what it is about.
+    fn call(&mut self, result: Type) -> Result<Call<'a>, ResultCode> {
+        let module = self.integer()?;
+        let operation = match (module & !module::MODIFIES, module & module::MODIFIES != 0) {
+            (module::CONTAINERS, false) => operate::code::CDT_READ,
+            (module::CONTAINERS, true) => operate::code::CDT_MODIFY,
+            (module::BITS, false) => operate::code::BITS_READ,
+            (module::BITS, true) => operate::code::BITS_MODIFY,
+            (module::HYPER_LOG_LOG, _) => return Err(ResultCode::UNSUPPORTED_FEATURE),
+            _ => return Err(ResultCode::PARAMETER),
+        };
+        let mut count = self.list()?;
+        let mut code = self.integer()?;
+        let mut path = None;
+        if code == code::WITH_PATH && count == 3 {
+            path = Some(self.reader.value()?);
+            count = self.list()?;
+            code = self.integer()?;
+        }
+        let mut arguments = Vec::new();
+        for _ in 1..count {
+            arguments.push(self.expression()?.0);
+        }
+        let (about, _) = self.expression()?;
+        Ok(Call { operation, path, code, arguments, about, result })
+    }
+
+    /// The head of a list that is not empty.
+    fn list(&mut self) -> Result<usize, ResultCode> {
+        match self.reader.head()? {
+            Head::List(count @ 1..) => Ok(count),
+            _ => Err(ResultCode::PARAMETER),
         }
     }
 

@@ -1,9 +1,9 @@
 //! Expressions as bytes, and what they give for a record.
 
-use super::evaluate::{BinSource, Subject};
-use super::{Change, Filter, code, flags, read, write, written_kind};
+use super::{Change, Filter, Subject, code, flags, read, write, written_kind};
 use crate::ResultCode;
 use crate::operate;
+use crate::record::BinSource;
 use crate::value::msgpack::write as pack;
 use crate::value::{Particle, ParticleType};
 use model::row::Stamp;
@@ -323,4 +323,47 @@ fn what_is_written_depends_on_flags() {
     assert_eq!(written_kind(&operand(&nil, 0)), Ok(None));
     assert_eq!(written_kind(&[0x91, 1]), Err(ResultCode::PARAMETER));
     assert!(operate::is_write(operate::code::EXPRESSION_MODIFY) && !operate::is_write(operate::code::EXPRESSION_READ));
+}
+
+#[test]
+fn any_bytes_are_an_expression_or_not() {
+    let x = || command(code::VAR, &[name("x")]);
+    let seeds = [
+        command(code::LET, &[name("x"), a(), command(code::ADD, &[x(), int(300), x()])]),
+        command(code::COND, &[command(code::GT, &[bin(7, "f"), float(1.5)]), text("a"), bin(3, "s")]),
+        command(code::REGEX, &[int(3), name("^[a-c]{2,5}.*$"), bin(3, "s")]),
+        call(0x40, 4, &[int(2), quoted(&list_of(&[8, 9]))], bin(4, "l")),
+        call(0, 2, &[int(19), int(7), int(-1)], bin(4, "l")),
+        call(0x41, 6, &[int(10), int(2), int(9), int(77), int(0), int(3)], bin(6, "b")),
+        command(code::EQ, &[command(code::BIN_TYPE, &[name("f")]), command(code::DIGEST_MODULO, &[int(7)])]),
+        command(code::OR, &[command(code::KEY_EXISTS, &[]), command(code::LT, &[command(code::TTL, &[]), int(1)])]),
+    ];
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut random = |bound: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % bound
+    };
+    let (bins, mut given) = (bins(), 0);
+    for round in 0..8_000 {
+        let mut bytes = operand(&seeds[round % seeds.len()], flags::EVALUATION_NO_FAIL);
+        for _ in 0..random(3) {
+            let place = random(bytes.len());
+            match random(3) {
+                0 => bytes[place] = random(256) as u8,
+                1 => bytes.insert(place, random(256) as u8),
+                _ => bytes.truncate(place.max(1)),
+            }
+        }
+        let kind = written_kind(&bytes);
+        match read(&bytes, &subject(&bins)) {
+            Ok(Some(particle)) if particle.kind != ParticleType::Null => {
+                given += 1;
+                assert_eq!(kind, Ok(Some(particle.kind)), "{bytes:x?}");
+            }
+            // The flags may say that it must be known.
+            Err(ResultCode::OP_NOT_APPLICABLE) => {}
+            outcome => assert_eq!(outcome.is_err(), kind.is_err(), "{bytes:x?}"),
+        }
+    }
+    assert!(given > 2_000, "nearly all were refused: {given}");
 }

@@ -101,7 +101,8 @@ fn the_clients_examples_give_what_the_clients_say() {
 fn what_does_not_fit_is_refused_or_left() {
     const NO_FAIL: Argument<'_> = Number(4);
     let bit = Blob(&[0x80]);
-    let refused: [(Option<&[u8]>, i64, &[Argument<'_>], ResultCode); 19] = [
+    type Case<'c> = (Option<&'c [u8]>, i64, &'c [Argument<'c>], ResultCode);
+    let refused: [Case<'_>; 19] = [
         (None, SET, &[Number(0), Number(1), bit, Number(0)], ResultCode::BIN_NOT_FOUND),
         (None, RESIZE, &[Number(1), Number(2)], ResultCode::BIN_NOT_FOUND),
         (Some(&[1]), RESIZE, &[Number(1), Number(1)], ResultCode::BIN_EXISTS),
