@@ -13,8 +13,8 @@ use model::record_set::DIGEST_BYTES;
 use model::row::Stamp;
 use smallvec::SmallVec;
 
-/// What the operations in one evaluation may give, all together.
-const GIVEN_BYTES_MAX: usize = 64 << 20;
+/// How much the operations in one evaluation may look at and give, all together: other requests wait meanwhile.
+const OPERATION_BYTES_MAX: usize = 16 << 20;
 
 /// A record that an expression is about.
 pub(crate) struct Subject<'s> {
@@ -51,7 +51,7 @@ pub(super) struct Evaluation<'e> {
 
 impl<'e> Evaluation<'e> {
     pub(super) fn new(subject: &'e Subject<'e>) -> Self {
-        Self { subject, variables: Vec::new(), bytes_left: GIVEN_BYTES_MAX }
+        Self { subject, variables: Vec::new(), bytes_left: OPERATION_BYTES_MAX }
     }
 
     /// What an expression gives; none if that cannot be known.
@@ -139,6 +139,7 @@ impl<'e> Evaluation<'e> {
     /// What an operation gives; none if it cannot be done, or gives something of another type or too much.
     fn call(&mut self, call: &'e Call<'e>) -> Option<Value<'e>> {
         let about = self.value(&call.about)?.to_particle();
+        self.bytes_left = self.bytes_left.checked_sub(about.bytes.len())?;
         let mut operand = Vec::new();
         if let Some(path) = call.path {
             write::list(&mut operand, 3, 0);
