@@ -1,10 +1,12 @@
 //! Rows that are written, as they are on the wire: `griddb::row` draws them.
 
+use griddb::instant::Instant;
 use griddb::row::RowsWriter;
 use griddb::schema::ColumnDefinition;
 use griddb::wire::put_var_bytes;
 use griddb::{ElementType, ErrorCode, GridError};
 use sql::ValueRef;
+use sql::time::Moment;
 
 /// What each column of a row holds, as on the wire; none where it is null.
 pub(crate) type Cells = Vec<Option<Vec<u8>>>;
@@ -28,6 +30,17 @@ pub(crate) fn put_key(columns: &[ColumnDefinition], key: &[Option<Vec<u8>>], out
         }
         _ => put_rows(columns, &[key.to_vec()], out),
     }
+}
+
+/// A time as GridDB has it.
+pub(crate) fn instant(moment: Moment) -> Instant {
+    let us = moment.ms.saturating_mul(1_000).saturating_add(i64::from(moment.ns / 1_000));
+    Instant { us, ns: (moment.ns % 1_000) as u16 }
+}
+
+/// A time as SQL has it.
+pub(crate) fn moment(instant: Instant) -> Moment {
+    Moment { ms: instant.ms(), ns: instant.us.rem_euclid(1_000) as u32 * 1_000 + u32::from(instant.ns) }
 }
 
 /// A value as a column holds it.
@@ -72,10 +85,18 @@ pub(crate) fn cell(column: &ColumnDefinition, value: ValueRef<'_>) -> Result<Opt
         ElementType::Long => integer()?.to_le_bytes().to_vec(),
         ElementType::Float => (real()? as f32).to_le_bytes().to_vec(),
         ElementType::Double => real()?.to_le_bytes().to_vec(),
-        ElementType::Timestamp => match value {
-            ValueRef::Text(text) => sql::time::parse(text).ok_or_else(|| invalid("this text, which is no time"))?.to_le_bytes().to_vec(),
-            _ => integer()?.to_le_bytes().to_vec(),
-        },
+        ElementType::Timestamp | ElementType::MicroTimestamp | ElementType::NanoTimestamp => {
+            let moment = match value {
+                ValueRef::Text(text) => Moment::parse(text).ok_or_else(|| invalid("this text, which is no time"))?,
+                ValueRef::Time(moment) => moment,
+                _ => Moment::of_ms(integer()?),
+            };
+            match column.element {
+                ElementType::Timestamp => moment.ms.to_le_bytes().to_vec(),
+                ElementType::MicroTimestamp => instant(moment).us.to_le_bytes().to_vec(),
+                _ => instant(moment).nano_wire().to_vec(),
+            }
+        }
         ElementType::String => match value {
             ValueRef::Text(text) => text.as_bytes().to_vec(),
             ValueRef::Integer(value) => value.to_string().into_bytes(),

@@ -27,6 +27,11 @@ pub(crate) struct Container {
 }
 
 impl Container {
+    /// Whether it has columns of times more precise than a millisecond.
+    pub(crate) fn has_precise_times(&self) -> bool {
+        self.columns.iter().any(|column| column.element.is_precise_time())
+    }
+
     /// Asks for a container; none if there is no such.
     ///
     /// # Errors
@@ -109,6 +114,8 @@ fn column_type(element: ElementType) -> ColumnType {
         ElementType::Float => ColumnType::Float,
         ElementType::Double => ColumnType::Double,
         ElementType::Timestamp => ColumnType::Timestamp,
+        ElementType::MicroTimestamp => ColumnType::MicroTimestamp,
+        ElementType::NanoTimestamp => ColumnType::NanoTimestamp,
         ElementType::Blob => ColumnType::Blob,
     }
 }
@@ -125,6 +132,8 @@ pub(crate) fn element_type(kind: ColumnType) -> Option<ElementType> {
         ColumnType::Float => ElementType::Float,
         ColumnType::Double => ElementType::Double,
         ColumnType::Timestamp => ElementType::Timestamp,
+        ColumnType::MicroTimestamp => ElementType::MicroTimestamp,
+        ColumnType::NanoTimestamp => ElementType::NanoTimestamp,
         ColumnType::Blob => ElementType::Blob,
         ColumnType::Opaque => return None,
     })

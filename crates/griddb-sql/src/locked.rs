@@ -6,7 +6,7 @@ use crate::container::Container;
 use crate::rows::{RowFormat, Rows};
 use crate::source::{Source, lock, query_text};
 use crate::transaction::Transaction;
-use sql::{Condition, Order, RowName, Scan, SourceError, Table, Tables, ValueRef};
+use sql::{Condition, Order, RowName, Scan, SourceError, Table, Tables, Times, ValueRef};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -55,6 +55,10 @@ impl Drop for LockedRows {
 }
 
 impl Tables for LockedRows {
+    fn times(&self) -> Times {
+        if self.container.has_precise_times() { Times::PreciseTexts } else { self.others.times() }
+    }
+
     fn find(&self, name: &str) -> Result<Option<Arc<Table>>, SourceError> {
         if name.eq_ignore_ascii_case(&self.container.table.name) {
             return Ok(Some(Arc::clone(&self.container.table)));

@@ -5,6 +5,7 @@ use crate::container::Container;
 use crate::metatables::{self, Columns, text, type_name};
 use griddb::ElementType;
 use griddb::client::IndexDescription;
+use griddb::instant::Precision;
 use griddb::schema::ColumnDefinition;
 use sql::{Column, ColumnType, Scan, SourceError, Table, Value, ValueRef};
 use std::sync::Arc;
@@ -115,7 +116,7 @@ const OF_DRIVERS: [(&str, Columns); 7] = [
 ];
 
 /// The types of columns with what JDBC calls them.
-const TYPES: [(ElementType, i64); 10] = [
+const TYPES: [(ElementType, i64); 12] = [
     (ElementType::Byte, -6),
     (ElementType::Bool, -7),
     (ElementType::Long, -5),
@@ -124,9 +125,17 @@ const TYPES: [(ElementType, i64); 10] = [
     (ElementType::Float, 6),
     (ElementType::Double, 8),
     (ElementType::String, 12),
-    (ElementType::Timestamp, 93),
+    (ElementType::Timestamp, TYPE_TIMESTAMP),
+    (ElementType::MicroTimestamp, TYPE_TIMESTAMP),
+    (ElementType::NanoTimestamp, TYPE_TIMESTAMP),
     (ElementType::Blob, 2_004),
 ];
+/// What JDBC calls times.
+const TYPE_TIMESTAMP: i64 = 93;
+/// The digits of a second that the most precise times have.
+const DIGITS_MAX: i64 = 9;
+/// Characters of a time's text besides the digits of a second.
+const TIME_CHARACTERS: i64 = 27;
 /// What JDBC calls a type that it does not know: arrays.
 const TYPE_OTHER: i64 = 1_111;
 
@@ -169,7 +178,7 @@ fn rows(client: &mut Client, table: &str) -> Result<Vec<Vec<Value>>, Refusal> {
                 rows.push(vec![Value::Null, Value::Null, name, text(&column.name), Value::Integer(at as i64 + 1), Value::Null]);
             }
         }),
-        "#_driver_type_info" => Ok(TYPES.iter().map(type_row).collect()),
+        "#_driver_type_info" => Ok(TYPES.iter().filter(|(element, _)| !element.is_precise_time()).map(type_row).collect()),
         "#_driver_index_info" => of_each(client, |container, rows| {
             container.indexes.iter().for_each(|index| index_rows(container, index, rows));
         }),
@@ -192,9 +201,11 @@ fn column_row(container: &Container, at: usize, column: &ColumnDefinition) -> Ve
     row[5] = type_name(column);
     row[6] = Value::Integer(131_072);
     row[7] = Value::Integer(2_000_000_000);
+    let digits = column.element.precision().filter(|_| !column.is_array).map(digits);
+    row[8] = digits.map_or(Value::Null, Value::Integer);
     row[9] = Value::Integer(10);
     row[10] = Value::Integer(if column.is_not_null { NO_NULLS } else { NULLABLE });
-    row[15] = Value::Integer(2_000_000_000);
+    row[15] = Value::Integer(digits.map_or(2_000_000_000, |digits| TIME_CHARACTERS + digits));
     row[16] = Value::Integer(at as i64 + 1);
     row[17] = text(if column.is_not_null { "NO" } else { "YES" });
     row[22] = text("NO");
@@ -202,12 +213,21 @@ fn column_row(container: &Container, at: usize, column: &ColumnDefinition) -> Ve
     row
 }
 
+/// How many digits of a second a time has.
+fn digits(precision: Precision) -> i64 {
+    match precision {
+        Precision::Milli => 3,
+        Precision::Micro => 6,
+        Precision::Nano => DIGITS_MAX,
+    }
+}
+
 fn type_row((element, kind): &(ElementType, i64)) -> Vec<Value> {
     let quote = if *element == ElementType::String { text("'") } else { Value::Null };
     vec![
         text(element.name()),
         Value::Integer(*kind),
-        Value::Integer(0),
+        Value::Integer(if *kind == TYPE_TIMESTAMP { DIGITS_MAX } else { 0 }),
         quote.clone(),
         quote,
         Value::Null,

@@ -94,5 +94,6 @@ fn element_of(value: ValueRef<'_>) -> Option<ElementType> {
         ValueRef::Real(_) => ElementType::Double,
         ValueRef::Text(_) => ElementType::String,
         ValueRef::Blob(_) => ElementType::Blob,
+        ValueRef::Time(_) => ElementType::Timestamp,
     })
 }

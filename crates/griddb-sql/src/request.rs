@@ -13,10 +13,13 @@
 //! | … | options |
 //! | 4, … | how many statements; each |
 
+use crate::cells::moment;
 use crate::container::read_options;
+use griddb::instant::{Instant, NANO_BYTES};
 use griddb::wire::{Reader, put_i32};
-use griddb::{ElementType, GridError};
+use griddb::{ElementType, ErrorCode, GridError};
 use sql::Value;
+use sql::time::Moment;
 
 /// A statement of SQL, and whatever is done with it.
 pub(crate) const SQL_EXECUTE: i32 = 400;
@@ -165,6 +168,7 @@ fn fixed_bytes(kind: u8) -> Option<usize> {
         3 => Some(2),
         4 | 6 => Some(4),
         5 | 7 | 8 | 11 => Some(8),
+        12 => Some(NANO_BYTES),
         _ => None,
     }
 }
@@ -173,7 +177,12 @@ fn read_value(kind: u8, fixed: &mut Reader<'_>, variable: &mut Reader<'_>) -> Re
     if kind == ANY {
         let kind = fixed.u8()?;
         let mut inner = Reader::new(fixed.take(8)?);
-        return if kind == ANY { Ok(Value::Null) } else { read_value(kind, &mut inner, variable) };
+        return match kind {
+            ANY => Ok(Value::Null),
+            // It does not fit there: it is with the variable ones.
+            12 => read_nanoseconds(variable),
+            kind => read_value(kind, &mut inner, variable),
+        };
     }
     let short = |bytes: &[u8]| bytes.first_chunk().map_or(0, |bytes| i32::from_le_bytes(*bytes));
     Ok(match kind {
@@ -185,20 +194,20 @@ fn read_value(kind: u8, fixed: &mut Reader<'_>, variable: &mut Reader<'_>) -> Re
         2 => Value::Integer(i64::from(fixed.u8()? as i8)),
         3 => Value::Integer(i64::from(fixed.i16()?)),
         4 => Value::Integer(i64::from(fixed.i32()?)),
-        5 | 8 => Value::Integer(fixed.i64()?),
+        5 => Value::Integer(fixed.i64()?),
+        8 => Value::Time(Moment::of_ms(fixed.i64()?)),
         6 => Value::Real(f64::from(f32::from_bits(short(fixed.take(4)?) as u32))),
         7 => Value::Real(f64::from_bits(fixed.i64()? as u64)),
         10 => Value::Blob(variable.var_bytes()?.to_vec()),
-        // Columns hold milliseconds: what is less is left out. Quarters of a microsecond, and a byte for what is less, which among values of any type are with
-        // the variable ones.
-        11 => Value::Integer(fixed.i64()?.div_euclid(1_000)),
-        12 => {
-            let quarters = variable.i64()?;
-            variable.u8()?;
-            Value::Integer(quarters.div_euclid(4_000))
-        }
+        11 => Value::Time(moment(Instant { us: fixed.i64()?, ns: 0 })),
+        12 => read_nanoseconds(fixed)?,
         _ => return Err(GridError::unsupported("parameters of type GEOMETRY and arrays are not supported")),
     })
+}
+
+fn read_nanoseconds(reader: &mut Reader<'_>) -> Result<Value, GridError> {
+    let invalid = || GridError::new(ErrorCode::DS_COL_ROWDATA_INVALID, "a TIMESTAMP(9) is not between the years 1970 and 9999");
+    Ok(Value::Time(moment(Instant::of_nano_wire(reader.take(NANO_BYTES)?).ok_or_else(invalid)?)))
 }
 
 /// The number of a type on the wire.

@@ -11,11 +11,13 @@
 //!
 //! Columns have no names in the schema: two of one name would be refused. Their labels are the names.
 
+use crate::cells::instant;
 use crate::request::{put_any_null, type_number};
 use griddb::wire::ReplyHeader;
 use griddb::wire::{Status, put_i16, put_i32, put_i64, put_string, put_var_bytes, put_var_size};
 use griddb::{ElementType, ErrorCode, GridError};
 use sql::ValueRef;
+use sql::time::Moment;
 
 /// A column of a result; without a type each value has its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,6 +94,13 @@ impl<'c> Page<'c> {
                 fixed.extend_from_slice(&i32::try_from(value).map_err(|_| unfit())?.to_le_bytes());
             }
             (ElementType::Long | ElementType::Timestamp, ValueRef::Integer(value)) => fixed.extend_from_slice(&value.to_le_bytes()),
+            (element, ValueRef::Text(text)) if element.is_time() => {
+                let moment = Moment::parse(text).ok_or_else(unfit)?;
+                put_time(fixed, element, moment);
+            }
+            (ElementType::MicroTimestamp | ElementType::NanoTimestamp, ValueRef::Integer(value)) => {
+                put_time(fixed, element, Moment::of_ms(value));
+            }
             (ElementType::Float, ValueRef::Real(value)) => fixed.extend_from_slice(&(value as f32).to_le_bytes()),
             (ElementType::Float, ValueRef::Integer(value)) => fixed.extend_from_slice(&(value as f32).to_le_bytes()),
             (ElementType::Double, ValueRef::Real(value)) => fixed.extend_from_slice(&value.to_le_bytes()),
@@ -112,6 +121,8 @@ impl<'c> Page<'c> {
         };
         match value {
             ValueRef::Null => put_any_null(&mut self.fixed),
+            // SQLite gives none.
+            ValueRef::Time(moment) => with(ElementType::Timestamp, moment.ms.to_le_bytes()),
             ValueRef::Integer(value) => with(ElementType::Long, value.to_le_bytes()),
             ValueRef::Real(value) => with(ElementType::Double, value.to_le_bytes()),
             ValueRef::Text(text) => {
@@ -144,6 +155,15 @@ impl<'c> Page<'c> {
             out.extend_from_slice(&self.fixed);
             out.extend_from_slice(&self.variable);
         });
+    }
+}
+
+/// Appends a time as a column has it.
+fn put_time(out: &mut Vec<u8>, element: ElementType, moment: Moment) {
+    match element {
+        ElementType::NanoTimestamp => out.extend_from_slice(&instant(moment).nano_wire()),
+        ElementType::MicroTimestamp => out.extend_from_slice(&instant(moment).us.to_le_bytes()),
+        _ => out.extend_from_slice(&moment.ms.to_le_bytes()),
     }
 }
 

@@ -1,7 +1,9 @@
 //! Rows of a container in a reply of the node, read where they lie: `griddb::row` draws them.
 
+use crate::cells::moment;
 use griddb::ElementType;
 use griddb::GridError;
+use griddb::instant::{Instant, NANO_BYTES};
 use griddb::row::Layout;
 use griddb::schema::{ColumnDefinition, Kind};
 use griddb::wire::Reader;
@@ -178,6 +180,9 @@ impl Rows {
             ElementType::Float => ValueRef::Real(f64::from(f32::from_le_bytes(array(bytes)))),
             ElementType::Double => ValueRef::Real(f64::from_le_bytes(array(bytes))),
             ElementType::Long | ElementType::Timestamp => ValueRef::Integer(i64::from_le_bytes(array(bytes))),
+            ElementType::MicroTimestamp => ValueRef::Time(moment(Instant { us: i64::from_le_bytes(array(bytes)), ns: 0 })),
+            // What the node has checked is one.
+            ElementType::NanoTimestamp => ValueRef::Time(moment(Instant::of_nano_wire(&array::<NANO_BYTES>(bytes)).unwrap_or_default())),
             ElementType::String | ElementType::Blob => ValueRef::Null,
         }
     }

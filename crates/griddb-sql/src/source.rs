@@ -5,7 +5,7 @@ use crate::container::{Container, no_options};
 use crate::meta;
 use crate::rows::{RowFormat, Rows};
 use griddb::wire::{COLUMNS_GROUP, COLUMNS_OPTION, put_i16, put_i32, put_i64, put_string, statement};
-use sql::{Condition, Operator, Order, RowName, Scan, SourceError, Table, Tables, ValueRef};
+use sql::{Condition, Operator, Order, RowName, Scan, SourceError, Table, Tables, Times, ValueRef};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -47,6 +47,11 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Tables for Source {
+    fn times(&self) -> Times {
+        let is_precise = lock(&self.containers).values().any(|container| container.has_precise_times());
+        if is_precise { Times::PreciseTexts } else { Times::Milliseconds }
+    }
+
     fn find(&self, name: &str) -> Result<Option<Arc<Table>>, SourceError> {
         if name.starts_with('#') {
             return Ok(meta::find(name));
@@ -112,6 +117,10 @@ fn literal(value: ValueRef<'_>, kind: sql::ColumnType) -> Option<String> {
         (ValueRef::Integer(i64::MIN), _) => None,
         (ValueRef::Integer(value), sql::ColumnType::Timestamp) => {
             (0..=TIME_MAX).contains(&value).then(|| format!("TO_TIMESTAMP_MS({value})"))
+        }
+        // What is beyond the years that TQL has it cannot say.
+        (ValueRef::Time(moment), sql::ColumnType::MicroTimestamp | sql::ColumnType::NanoTimestamp) => {
+            (0..=TIME_MAX).contains(&moment.ms).then(|| format!("TIMESTAMP_NS('{}')", moment.format()))
         }
         (ValueRef::Integer(value), _) => Some(value.to_string()),
         (ValueRef::Text(text), _) => Some(format!("'{}'", text.replace('\'', "''"))),

@@ -16,6 +16,7 @@ use crate::transaction::{Transaction, done_in_part, done_or_not};
 use crate::{cells, failures};
 use griddb::wire::{put_i64, statement};
 use griddb::{ErrorCode, GridError};
+use sql::time::Moment;
 use sql::{Query, Tables, Value, ValueRef};
 use std::sync::{Arc, Mutex};
 
@@ -297,6 +298,9 @@ fn change_some(transaction: &mut Transaction<'_>, container: &Container, assigne
 fn same(stored: ValueRef<'_>, seen: ValueRef<'_>) -> bool {
     match (stored, seen) {
         (ValueRef::Real(stored), ValueRef::Null) => stored.is_nan(),
+        (ValueRef::Time(stored), ValueRef::Text(seen)) => Moment::parse(seen) == Some(stored),
+        // A time of milliseconds, where other columns are more precise: an integer of another type is not seen as a text.
+        (ValueRef::Integer(stored), ValueRef::Text(seen)) => Moment::parse(seen) == Some(Moment::of_ms(stored)),
         _ => stored == seen,
     }
 }
@@ -334,7 +338,7 @@ fn size_of_value(value: &Value) -> usize {
     let bytes = match value {
         Value::Text(text) => text.len(),
         Value::Blob(bytes) => bytes.len(),
-        Value::Null | Value::Integer(_) | Value::Real(_) => 0,
+        Value::Null | Value::Integer(_) | Value::Real(_) | Value::Time(_) => 0,
     };
     size_of::<Value>() + bytes
 }

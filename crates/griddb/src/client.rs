@@ -8,7 +8,7 @@ use crate::GridError;
 use crate::name::ContainerName;
 use crate::row::RowsWriter;
 use crate::schema::{ColumnDefinition, ElementType, Kind, write_columns};
-use crate::wire::{Reader, put_i16, put_i32, put_i64, put_string};
+use crate::wire::{Reader, put_acceptable_version, put_i16, put_i32, put_i64, put_string};
 use base::checksum;
 
 /// The version of the protocol that is spoken.
@@ -263,7 +263,7 @@ pub fn read_row_count(reader: &mut Reader<'_>) -> Result<usize, GridError> {
 pub fn get_rows(name: &ContainerName, key: ElementType, count: usize, write_keys: impl FnOnce(&mut Vec<u8>), out: &mut Vec<u8>) {
     const DISTINCT: u8 = 1;
     out.extend_from_slice(&[0; UUID_BYTES]);
-    no_options(out);
+    put_acceptable_version(out);
     // One predicate, then one container that it is for.
     put_i32(out, 1);
     out.extend_from_slice(&[key as u8, DISTINCT]);

@@ -2,7 +2,7 @@
 //!
 //! Both are what CQL computes for the table, so that CQL finds the rows: the token is the Murmur3 hash of the partition column, a row key has
 //! `40` before each value (`20` if it is an empty text), integers as big-endian with the sign bit flipped, texts with `00` as `00 FF` and
-//! `00 00` at the end.
+//! `00 00` at the end, nanoseconds as bytes after their number from `80` on.
 
 use crate::schema::ElementType;
 use crate::{ErrorCode, GridError};
@@ -10,6 +10,8 @@ use base::Token;
 
 const EMPTY: u8 = 0x20;
 const VALUE: u8 = 0x40;
+/// Before an integer of any size that is not negative and has one byte; 1 more for each other byte.
+const ONE_BYTE: u8 = 0x80;
 
 /// The longest row key, encoded.
 const KEY_BYTES_MAX: usize = 60_000;
@@ -55,6 +57,8 @@ pub fn encode_key(element: ElementType, cell: &[u8], out: &mut Vec<u8>) -> Resul
     out.push(VALUE);
     if element == ElementType::String {
         encode_text(cell, out);
+    } else if element == ElementType::NanoTimestamp {
+        encode_nanos(cell, out);
     } else {
         let start = out.len();
         out.extend_from_slice(cell);
@@ -76,6 +80,7 @@ pub(crate) fn encode_indexed(element: ElementType, cell: &[u8], out: &mut Vec<u8
     let start = out.len();
     match element {
         ElementType::String => encode_text(cell, out),
+        ElementType::NanoTimestamp => encode_nanos(cell, out),
         ElementType::Bool => out.extend_from_slice(cell),
         ElementType::Float | ElementType::Double => {
             // Negative numbers sort the other way round.
@@ -88,6 +93,18 @@ pub(crate) fn encode_indexed(element: ElementType, cell: &[u8], out: &mut Vec<u8
             out[start] ^= 0x80;
         }
     }
+}
+
+fn encode_nanos(cell: &[u8], out: &mut Vec<u8>) {
+    out.push(ONE_BYTE + (cell.len() - 1) as u8);
+    out.extend_from_slice(cell);
+}
+
+fn decode_nanos<'a>(rest: &'a [u8], input: &mut &'a [u8], out: &mut Vec<u8>) {
+    let Some((header, rest)) = rest.split_first() else { return };
+    let Some((value, rest)) = header.checked_sub(ONE_BYTE).and_then(|more| rest.split_at_checked(usize::from(more) + 1)) else { return };
+    *input = rest;
+    out.extend_from_slice(value);
 }
 
 fn encode_text(text: &[u8], out: &mut Vec<u8>) {
@@ -107,6 +124,9 @@ pub fn decode_key(element: ElementType, input: &mut &[u8], out: &mut Vec<u8>) {
     *input = rest;
     if *marker != VALUE {
         return;
+    }
+    if element == ElementType::NanoTimestamp {
+        return decode_nanos(rest, input, out);
     }
     if let Some(bytes) = element.fixed_bytes() {
         let Some((value, rest)) = rest.split_at_checked(bytes) else { return };

@@ -9,6 +9,7 @@ pub mod container;
 mod error;
 pub mod exec;
 mod failure;
+pub mod instant;
 mod key;
 pub mod name;
 pub mod row;

@@ -1,5 +1,6 @@
 //! Schemas as clients send and get them: columns with types, and which of them make the row key.
 
+use crate::instant::{NANO_BYTES, Precision};
 use crate::name::ContainerName;
 use crate::wire::{Reader, put_i16, put_i32, put_string};
 use crate::{ErrorCode, GridError};
@@ -30,12 +31,15 @@ pub enum ElementType {
     Long = 5,
     Float = 6,
     Double = 7,
+    /// Of milliseconds.
     Timestamp = 8,
     Blob = 10,
+    MicroTimestamp = 11,
+    NanoTimestamp = 12,
 }
 
 impl ElementType {
-    const ALL: [(Self, &'static str); 10] = [
+    const ALL: [(Self, &'static str); 12] = [
         (Self::String, "STRING"),
         (Self::Bool, "BOOL"),
         (Self::Byte, "BYTE"),
@@ -46,6 +50,8 @@ impl ElementType {
         (Self::Double, "DOUBLE"),
         (Self::Timestamp, "TIMESTAMP"),
         (Self::Blob, "BLOB"),
+        (Self::MicroTimestamp, "TIMESTAMP(6)"),
+        (Self::NanoTimestamp, "TIMESTAMP(9)"),
     ];
 
     /// The type of a number.
@@ -56,9 +62,6 @@ impl ElementType {
         match Self::ALL.iter().find(|(element, _)| *element as u8 == number) {
             Some((element, _)) => Ok(*element),
             None if number == 9 => Err(GridError::unsupported("columns of type GEOMETRY are not supported yet")),
-            None if number == 11 || number == 12 => {
-                Err(GridError::unsupported("timestamps of microseconds and nanoseconds are not supported yet"))
-            }
             None => Err(GridError::malformed("a type that is not known")),
         }
     }
@@ -80,7 +83,8 @@ impl ElementType {
             Self::Bool | Self::Byte => Some(1),
             Self::Short => Some(2),
             Self::Integer | Self::Float => Some(4),
-            Self::Long | Self::Double | Self::Timestamp => Some(8),
+            Self::Long | Self::Double | Self::Timestamp | Self::MicroTimestamp => Some(8),
+            Self::NanoTimestamp => Some(NANO_BYTES),
             Self::String | Self::Blob => None,
         }
     }
@@ -94,17 +98,41 @@ impl ElementType {
             Self::Byte => DataType::TinyInt,
             Self::Short => DataType::SmallInt,
             Self::Integer => DataType::Int,
-            Self::Long => DataType::BigInt,
+            Self::Long | Self::MicroTimestamp => DataType::BigInt,
             Self::Float => DataType::Float,
             Self::Double => DataType::Double,
             Self::Timestamp => DataType::Timestamp,
+            Self::NanoTimestamp => DataType::Varint,
             Self::Blob => DataType::Blob,
         }
     }
 
+    /// How finely it tells times; none if it is not of times.
+    #[must_use]
+    pub fn precision(self) -> Option<Precision> {
+        match self {
+            Self::Timestamp => Some(Precision::Milli),
+            Self::MicroTimestamp => Some(Precision::Micro),
+            Self::NanoTimestamp => Some(Precision::Nano),
+            _ => None,
+        }
+    }
+
+    /// Whether it is of times, of whichever precision.
+    #[must_use]
+    pub fn is_time(self) -> bool {
+        self.precision().is_some()
+    }
+
+    /// Whether it is of times more precise than a millisecond, which clients before 5.3 do not know.
+    #[must_use]
+    pub fn is_precise_time(self) -> bool {
+        matches!(self, Self::MicroTimestamp | Self::NanoTimestamp)
+    }
+
     /// Whether a row key may be of it.
     fn makes_keys(self) -> bool {
-        matches!(self, Self::String | Self::Integer | Self::Long | Self::Timestamp)
+        matches!(self, Self::String | Self::Integer | Self::Long) || self.is_time()
     }
 }
 
@@ -131,7 +159,12 @@ impl ColumnDefinition {
 
     /// The cell that stands for none where there has to be one: a zero, or nothing in a text or array.
     pub(crate) fn zero_cell(&self) -> &'static [u8] {
-        let bytes = if self.is_array { ARRAY_COUNT_BYTES } else { self.element.fixed_bytes().unwrap_or(0) };
+        let bytes = match self.element {
+            _ if self.is_array => ARRAY_COUNT_BYTES,
+            // An integer of any size has its shortest form.
+            ElementType::NanoTimestamp => 1,
+            element => element.fixed_bytes().unwrap_or(0),
+        };
         &[0; 8][..bytes]
     }
 
@@ -210,8 +243,8 @@ pub fn read_columns(reader: &mut Reader<'_>) -> Result<(Vec<ColumnDefinition>, u
             return Err(invalid("two columns have one name"));
         }
         let is_array = flags & ARRAY != 0;
-        if is_array && element == ElementType::Blob {
-            return Err(invalid("there are no arrays of BLOB"));
+        if is_array && (element == ElementType::Blob || element.is_precise_time()) {
+            return Err(invalid("there are no arrays of BLOB, TIMESTAMP(6) and TIMESTAMP(9)"));
         }
         columns.push(ColumnDefinition { name, element, is_array, is_not_null: flags & NOT_NULL != 0 });
     }
@@ -224,7 +257,7 @@ pub fn read_columns(reader: &mut Reader<'_>) -> Result<(Vec<ColumnDefinition>, u
             return Err(invalid("the row key is made of the first columns, in their order"));
         }
         if !column.element.makes_keys() || column.is_array {
-            return Err(invalid("a row key is of STRING, INTEGER, LONG or TIMESTAMP"));
+            return Err(invalid("a row key is of STRING, INTEGER, LONG or a TIMESTAMP"));
         }
         column.is_not_null = true;
     }

@@ -3,6 +3,7 @@
 //! SQLite joins by nested loops. A table that is looked through again and again for one value each time is read once instead, if its rows have room.
 
 use crate::tables::{RowName, Scan, SourceError, Value, ValueRef};
+use crate::time::Moment;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -43,12 +44,13 @@ impl Drop for Reservation {
     }
 }
 
-/// A value that is equal to another one only if SQLite says so: integers, texts and bytes; or a row's own bytes.
+/// A value that is equal to another one only if SQLite says so: integers, texts, times and bytes; or a row's own bytes.
 #[derive(PartialEq, Eq, Hash)]
 pub(crate) enum Key {
     Integer(i64),
     Text(String),
     Bytes(Box<[u8]>),
+    Time(Moment),
 }
 
 /// What a row is called that is kept.
@@ -78,6 +80,7 @@ impl Key {
             ValueRef::Integer(value) => Some(Self::Integer(value)),
             ValueRef::Text(text) => Some(Self::Text(text.to_owned())),
             ValueRef::Blob(bytes) => Some(Self::Bytes(bytes.into())),
+            ValueRef::Time(moment) => Some(Self::Time(moment)),
             ValueRef::Null | ValueRef::Real(_) => None,
         }
     }
@@ -143,7 +146,7 @@ fn bytes_of(value: &Value) -> usize {
         + match value {
             Value::Text(text) => 2 * text.len(),
             Value::Blob(bytes) => 2 * bytes.len(),
-            Value::Null | Value::Integer(_) | Value::Real(_) => 0,
+            Value::Null | Value::Integer(_) | Value::Real(_) | Value::Time(_) => 0,
         }
 }
 

@@ -11,6 +11,7 @@
 //! | `ranges` | GROUP BY RANGE, written as SQLite knows it |
 //! | `result_types` | types of columns that functions compute |
 //! | `statement` | SQLite's prepared statement, owned |
+//! | `form` | what times are to a statement |
 //! | `functions` | functions that SQLite has not |
 //! | [`time`] | times as texts, and parts of them |
 //! | [`syntax`] | a statement's words; which parts a statement that writes has |
@@ -25,6 +26,7 @@ pub mod syntax;
 pub mod tables;
 pub mod time;
 
+mod form;
 mod functions;
 mod kept;
 mod names;

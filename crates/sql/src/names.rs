@@ -44,6 +44,6 @@ fn bytes_of(part: ValueRef<'_>) -> usize {
     match part {
         ValueRef::Text(text) => text.len(),
         ValueRef::Blob(bytes) => bytes.len(),
-        ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) => 0,
+        ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Time(_) => 0,
     }
 }

@@ -1,5 +1,6 @@
 //! One statement that reads.
 
+use crate::form::Form;
 use crate::functions;
 use crate::memory;
 use crate::ranges::{self, RangesError};
@@ -102,9 +103,13 @@ impl Query {
         memory::bound();
         let rewritten = ranges::rewrite(sql, &**tables)?;
         let sql = rewritten.as_ref().map_or(sql, |rewritten| &rewritten.sql);
-        let shared = Arc::new(Shared { tables: Arc::clone(tables), failure: Mutex::default() });
+        let form = Arc::new(Form::new(tables.times()));
+        if result_types::tells_precise_times(sql) && form.times() == Times::Milliseconds {
+            form.set(Times::PreciseTexts);
+        }
+        let shared = Arc::new(Shared { tables: Arc::clone(tables), failure: Mutex::default(), form });
         let is_interrupted = Arc::new(AtomicBool::new(false));
-        let mut connection = open(&is_interrupted, tables.times()).map_err(|error| QueryError::Computation(error.to_string()))?;
+        let mut connection = open(&is_interrupted, &shared.form).map_err(|error| QueryError::Computation(error.to_string()))?;
         let mut schemas = Schemas::default();
         for table in tables.at_hand().map_err(QueryError::Source)? {
             add(&mut connection, &mut schemas, &table.name, &table, &shared)?;
@@ -158,7 +163,11 @@ impl Query {
             return Err(QueryError::Statement(message));
         }
         for (at, value) in values.iter().enumerate() {
-            self.statement.bind(at + 1, value.as_ref()).map_err(|failure| error_of(failure, &self.shared))?;
+            let bound = match value {
+                Value::Time(moment) if self.shared.form.is_precise() => self.statement.bind_moment(at + 1, *moment),
+                value => self.statement.bind(at + 1, value.as_ref()),
+            };
+            bound.map_err(|failure| error_of(failure, &self.shared))?;
         }
         Ok(())
     }
@@ -214,6 +223,7 @@ fn add(
     table: &Arc<Table>,
     shared: &Arc<Shared>,
 ) -> Result<(), QueryError> {
+    shared.form.follow(table);
     let mut added = || {
         connection.authorizer(None::<fn(AuthContext<'_>) -> Authorization>)?;
         schemas.add(connection, written, table, shared)?;
@@ -223,14 +233,14 @@ fn add(
 }
 
 /// A SQLite that can read alone.
-fn open(is_interrupted: &Arc<AtomicBool>, times: Times) -> rusqlite::Result<Connection> {
+fn open(is_interrupted: &Arc<AtomicBool>, form: &Arc<Form>) -> rusqlite::Result<Connection> {
     let mut connection = Connection::open_in_memory()?;
     connection.execute_batch("PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF;")?;
     connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX)?;
     connection.set_limit(Limit::SQLITE_LIMIT_SQL_LENGTH, SQL_BYTES_MAX as i32)?;
     connection.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 0)?;
     connection.set_limit(Limit::SQLITE_LIMIT_EXPR_DEPTH, 500)?;
-    functions::register(&connection, times)?;
+    functions::register(&connection, form)?;
     connection.authorizer(Some(authorize))?;
     let is_interrupted = Arc::clone(is_interrupted);
     connection.progress_handler(STEPS_BETWEEN_LOOKS, Some(move || is_interrupted.load(Ordering::Acquire)))?;

@@ -37,7 +37,7 @@ pub(crate) fn rewrite(sql: &str, tables: &dyn Tables) -> Result<Option<Rewritten
     if !words(sql).is_ok_and(|words| words.windows(3).any(is_one)) {
         return Ok(None);
     }
-    if tables.times() != Times::Milliseconds {
+    if tables.times() == Times::Texts {
         return Err(wrong("GROUP BY RANGE is for GridDB's containers, over their SQL port"));
     }
     let numbered = numbered(sql, &words(sql)?);

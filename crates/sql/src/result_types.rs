@@ -5,7 +5,16 @@ use crate::tables::{ColumnType, Table};
 use std::sync::Arc;
 
 /// Functions whose result is a time.
-const TIMES: [&str; 7] = ["NOW", "TIMESTAMP", "TIMESTAMP_MS", "TO_TIMESTAMP_MS", "TIMESTAMP_ADD", "TIMESTAMPADD", "TIMESTAMP_TRUNC"];
+const TIMES: [(&str, ColumnType); 6] = [
+    ("NOW", ColumnType::Timestamp),
+    ("TIMESTAMP", ColumnType::Timestamp),
+    ("TIMESTAMP_MS", ColumnType::Timestamp),
+    ("TO_TIMESTAMP_MS", ColumnType::Timestamp),
+    ("TIMESTAMP_US", ColumnType::MicroTimestamp),
+    ("TIMESTAMP_NS", ColumnType::NanoTimestamp),
+];
+/// Functions whose result is a time of the precision that their second argument has.
+const CHANGING: [&str; 3] = ["TIMESTAMP_ADD", "TIMESTAMPADD", "TIMESTAMP_TRUNC"];
 /// Functions whose result is a value of their first argument.
 const PASSING: [&str; 7] = ["MIN", "MAX", "FIRST_VALUE", "LAST_VALUE", "NTH_VALUE", "LAG", "LEAD"];
 /// What ends the list of a SELECT.
@@ -65,20 +74,38 @@ pub(crate) fn item_type(item: &[Word<'_>], tables: &[Arc<Table>]) -> Option<Colu
     if !is_all {
         return None;
     }
-    if TIMES.iter().any(|known| function.is(known)) {
-        return Some(ColumnType::Timestamp);
+    if let Some((_, kind)) = TIMES.iter().find(|(known, _)| function.is(known)) {
+        return Some(*kind);
+    }
+    if CHANGING.iter().any(|known| function.is(known)) {
+        let changed = items(&arguments[..end]).get(1).and_then(|argument| value_type(argument, tables));
+        return Some(changed.filter(|kind| kind.is_time()).unwrap_or(ColumnType::Timestamp));
     }
     if !PASSING.iter().any(|known| function.is(known)) {
         return None;
     }
     let argument = items(&arguments[..end]);
     let is_aggregate = argument.len() == 1 || !(function.is("MIN") || function.is("MAX"));
-    let column = match argument.first()? {
-        [column] => column.name()?,
-        [_, dot, column] if dot.is_symbol('.') => column.name()?,
-        _ => return None,
-    };
-    if is_aggregate { type_of(&column, tables) } else { None }
+    if is_aggregate { column_type(argument.first()?, tables) } else { None }
+}
+
+/// Whether a statement makes times more precise than a millisecond.
+pub(crate) fn tells_precise_times(sql: &str) -> bool {
+    let of_function = |word: &Word<'_>| word.is("TIMESTAMP_US") || word.is("TIMESTAMP_NS");
+    words(sql).is_ok_and(|words| words.iter().any(of_function))
+}
+
+/// What an argument is, a column or a function.
+fn value_type(argument: &[Word<'_>], tables: &[Arc<Table>]) -> Option<ColumnType> {
+    column_type(argument, tables).or_else(|| item_type(argument, tables))
+}
+
+fn column_type(argument: &[Word<'_>], tables: &[Arc<Table>]) -> Option<ColumnType> {
+    match argument {
+        [column] => type_of(&column.name()?, tables),
+        [_, dot, column] if dot.is_symbol('.') => type_of(&column.name()?, tables),
+        _ => None,
+    }
 }
 
 /// The type of a column, if all columns of this name have the same.

@@ -2,6 +2,7 @@
 #![allow(unsafe_code, reason = "a statement that outlives the call which prepared it")]
 
 use crate::tables::{Value, ValueRef};
+use crate::time::Moment;
 use rusqlite::{Connection, ffi};
 use std::ffi::{CStr, c_int};
 use std::ptr::NonNull;
@@ -89,6 +90,7 @@ impl OwnedStatement {
             match value {
                 ValueRef::Null => ffi::sqlite3_bind_null(statement, at),
                 ValueRef::Integer(value) => ffi::sqlite3_bind_int64(statement, at, value),
+                ValueRef::Time(moment) => ffi::sqlite3_bind_int64(statement, at, moment.ms),
                 ValueRef::Real(value) => ffi::sqlite3_bind_double(statement, at, value),
                 ValueRef::Text(text) => {
                     let length = text.len() as u64;
@@ -100,6 +102,11 @@ impl OwnedStatement {
             }
         };
         if code == ffi::SQLITE_OK { Ok(()) } else { Err(failure(&self.connection, code)) }
+    }
+
+    /// Binds a time as a text.
+    pub(crate) fn bind_moment(&mut self, parameter: usize, moment: Moment) -> Result<(), Failure> {
+        self.bind(parameter, ValueRef::Text(&moment.format()))
     }
 
     /// Goes to the next row; false after the last.

@@ -1,5 +1,6 @@
 //! The seam: what a query needs of whoever has the tables.
 
+use crate::time::Moment;
 use std::sync::Arc;
 
 /// Why tables could not be read.
@@ -12,9 +13,11 @@ pub enum Times {
     Milliseconds,
     /// Texts, as [`crate::time::format`] writes them: they compare as the times do.
     Texts,
+    /// Texts, as [`Moment::format`] writes them, where a column has times more precise than a millisecond: times of all precisions compare then.
+    PreciseTexts,
 }
 
-/// What a column holds. Times are milliseconds since 1970, as integers.
+/// What a column holds. Times of milliseconds are integers in scans and conditions, more precise ones [`ValueRef::Time`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnType {
     /// UTF-8.
@@ -33,8 +36,12 @@ pub enum ColumnType {
     Float,
     /// Double precision.
     Double,
-    /// A time.
+    /// A time of milliseconds.
     Timestamp,
+    /// A time of microseconds.
+    MicroTimestamp,
+    /// A time of nanoseconds.
+    NanoTimestamp,
     /// Bytes.
     Blob,
     /// What SQL cannot show: always null.
@@ -43,7 +50,7 @@ pub enum ColumnType {
 
 impl ColumnType {
     /// Each with the declaration that gives SQLite the right affinity: comparisons with a text convert a number, and with a number no text.
-    pub(crate) const DECLARATIONS: [(Self, &'static str); 11] = [
+    pub(crate) const DECLARATIONS: [(Self, &'static str); 13] = [
         (Self::Text, "TEXT"),
         (Self::Bool, "BOOLEAN"),
         (Self::Byte, "TINYINT"),
@@ -53,6 +60,8 @@ impl ColumnType {
         (Self::Float, "REAL"),
         (Self::Double, "DOUBLE"),
         (Self::Timestamp, "TIMESTAMP"),
+        (Self::MicroTimestamp, "TIMESTAMP(6)"),
+        (Self::NanoTimestamp, "TIMESTAMP(9)"),
         (Self::Blob, "BLOB"),
         (Self::Opaque, "OPAQUE"),
     ];
@@ -67,6 +76,28 @@ impl ColumnType {
         Self::DECLARATIONS.iter().find(|(_, known)| *known == declaration).map(|(kind, _)| *kind)
     }
 
+    /// Whether it holds times.
+    #[must_use]
+    pub fn is_time(self) -> bool {
+        self == Self::Timestamp || self.is_precise_time()
+    }
+
+    /// Whether it holds times more precise than a millisecond.
+    #[must_use]
+    pub fn is_precise_time(self) -> bool {
+        matches!(self, Self::MicroTimestamp | Self::NanoTimestamp)
+    }
+
+    /// What a column of it holds of a time; none if it cannot hold it, or holds no times.
+    pub(crate) fn holds(self, moment: Moment) -> Option<Value> {
+        match self {
+            Self::Timestamp if moment.ns == 0 => Some(Value::Integer(moment.ms)),
+            Self::MicroTimestamp if moment.ns.is_multiple_of(1_000) => Some(Value::Time(moment)),
+            Self::NanoTimestamp => Some(Value::Time(moment)),
+            _ => None,
+        }
+    }
+
     /// Whether its values are integers to SQLite.
     #[must_use]
     pub fn is_integral(self) -> bool {
@@ -75,7 +106,7 @@ impl ColumnType {
 
     /// Whether a scan can be told what its values compare with.
     pub(crate) fn compares(self) -> bool {
-        self.is_integral() || matches!(self, Self::Text | Self::Blob)
+        self.is_integral() || self.is_precise_time() || matches!(self, Self::Text | Self::Blob)
     }
 }
 
@@ -144,6 +175,8 @@ pub enum Value {
     Text(String),
     /// Bytes.
     Blob(Vec<u8>),
+    /// A time that SQLite is told as the statement has times.
+    Time(Moment),
 }
 
 /// A value that lies elsewhere.
@@ -159,6 +192,8 @@ pub enum ValueRef<'a> {
     Text(&'a str),
     /// Bytes.
     Blob(&'a [u8]),
+    /// A time of a column that has times more precise than a millisecond.
+    Time(Moment),
 }
 
 impl Value {
@@ -171,6 +206,7 @@ impl Value {
             Self::Real(value) => ValueRef::Real(*value),
             Self::Text(text) => ValueRef::Text(text),
             Self::Blob(bytes) => ValueRef::Blob(bytes),
+            Self::Time(moment) => ValueRef::Time(*moment),
         }
     }
 }
@@ -185,6 +221,7 @@ impl ValueRef<'_> {
             Self::Real(value) => Value::Real(value),
             Self::Text(text) => Value::Text(text.to_owned()),
             Self::Blob(bytes) => Value::Blob(bytes.to_vec()),
+            Self::Time(moment) => Value::Time(moment),
         }
     }
 }
@@ -207,7 +244,7 @@ pub enum Operator {
 /// What rows have to fulfil. A scan may give others, too: they are looked at again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
-    /// The column's position: of a type that is integral, with an integer; a text, with a text; or bytes, with bytes.
+    /// The column's position: of a type that is integral, with an integer; a text, with a text; bytes, with bytes; or precise times, with a time.
     pub column: usize,
     /// How it compares.
     pub operator: Operator,
@@ -254,7 +291,7 @@ pub trait Scan {
 
 /// Whoever has the tables. All calls of one query come from its thread.
 pub trait Tables: Send + Sync {
-    /// What times are.
+    /// What times are. It is asked again once a table was found.
     fn times(&self) -> Times {
         Times::Milliseconds
     }

@@ -1,6 +1,64 @@
-//! Times: milliseconds since 1970, in UTC; as texts, and in parts.
+//! Times since 1970, in UTC: as texts, and in parts. Most are milliseconds; a [`Moment`] has nanoseconds, too.
 
 const DAY_MS: i64 = 86_400_000;
+
+/// Nanoseconds of a millisecond.
+const MS_NS: i128 = 1_000_000;
+
+/// A time, to the nanosecond.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Moment {
+    /// Milliseconds.
+    pub ms: i64,
+    /// Nanoseconds beyond them: 0 to 999,999.
+    pub ns: u32,
+}
+
+impl Moment {
+    /// A time of whole milliseconds.
+    #[must_use]
+    pub fn of_ms(ms: i64) -> Self {
+        Self { ms, ns: 0 }
+    }
+
+    /// The time of so many nanoseconds; none if it does not fit.
+    #[must_use]
+    pub fn of_total_ns(total_ns: i128) -> Option<Self> {
+        Some(Self { ms: i64::try_from(total_ns.div_euclid(MS_NS)).ok()?, ns: total_ns.rem_euclid(MS_NS) as u32 })
+    }
+
+    /// Nanoseconds.
+    #[must_use]
+    pub fn total_ns(self) -> i128 {
+        i128::from(self.ms) * MS_NS + i128::from(self.ns)
+    }
+
+    /// Reads a time as [`parse`] does, with as many digits of a second as nanoseconds have.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let (date, rest) = text.split_at_checked(10)?;
+        let mut fields = date.split('-');
+        let (year, month, day) = (number(fields.next()?, 4)?, number(fields.next()?, 2)?, number(fields.next()?, 2)?);
+        if fields.next().is_some() || !(1..=12).contains(&month) || !(1..=days_of_month(year, month)).contains(&day) {
+            return None;
+        }
+        let (clock, offset) = match rest.strip_prefix(['T', 't', ' ']) {
+            None if rest.is_empty() || rest.eq_ignore_ascii_case("z") => ("00:00", 0),
+            None => return None,
+            Some(clock) => zone(clock)?,
+        };
+        let (ms, ns) = clock_ms(clock)?;
+        Some(Self { ms: of_parts(Parts { year, month, day, ms })?.checked_sub(offset)?, ns })
+    }
+
+    /// The time as a text with nine digits of a second: such texts compare as the times do, from the year 0 to 9999.
+    #[must_use]
+    pub fn format(self) -> String {
+        let text = format(self.ms);
+        format!("{}{:06}Z", text.trim_end_matches('Z'), self.ns)
+    }
+}
 
 /// A time in its parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,22 +111,11 @@ pub fn days_of_month(year: i64, month: i64) -> i64 {
     first(month + 1).zip(first(month)).map_or(31, |(next, this)| (next - this) / DAY_MS)
 }
 
-/// The time that a text tells: `2024-02-29`, with `T` or a space and `12:34`, `:56`, `.789`, and with `Z` or an offset as `+09:00`.
+/// The time that a text tells: `2024-02-29`, with `T` or a space and `12:34`, `:56`, `.789`, and with `Z` or an offset as `+09:00`. What is less than
+/// a millisecond is left out.
 #[must_use]
 pub fn parse(text: &str) -> Option<i64> {
-    let text = text.trim();
-    let (date, rest) = text.split_at_checked(10)?;
-    let mut fields = date.split('-');
-    let (year, month, day) = (number(fields.next()?, 4)?, number(fields.next()?, 2)?, number(fields.next()?, 2)?);
-    if fields.next().is_some() || !(1..=12).contains(&month) || !(1..=days_of_month(year, month)).contains(&day) {
-        return None;
-    }
-    let (clock, offset) = match rest.strip_prefix(['T', 't', ' ']) {
-        None if rest.is_empty() || rest.eq_ignore_ascii_case("z") => ("00:00", 0),
-        None => return None,
-        Some(clock) => zone(clock)?,
-    };
-    of_parts(Parts { year, month, day, ms: clock_ms(clock)? })?.checked_sub(offset)
+    Moment::parse(text).map(|moment| moment.ms)
 }
 
 /// The clock of a text, and its offset from UTC.
@@ -85,7 +132,8 @@ fn zone(text: &str) -> Option<(&str, i64)> {
     Some((&text[..at], if text[at..].starts_with('-') { -offset } else { offset }))
 }
 
-fn clock_ms(text: &str) -> Option<i64> {
+/// Milliseconds of a clock, and nanoseconds beyond them.
+fn clock_ms(text: &str) -> Option<(i64, u32)> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let mut fields = whole.split(':');
     let (hour, minute) = (number(fields.next()?, 2)?, number(fields.next()?, 2)?);
@@ -93,8 +141,8 @@ fn clock_ms(text: &str) -> Option<i64> {
     if fields.next().is_some() || hour > 23 || minute > 59 || second > 59 || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    let ms = format!("{fraction:0<3}").get(..3)?.parse::<i64>().ok()?;
-    Some(((hour * 60 + minute) * 60 + second) * 1_000 + ms)
+    let of_second_ns = format!("{fraction:0<9}").get(..9)?.parse::<i64>().ok()?;
+    Some((((hour * 60 + minute) * 60 + second) * 1_000 + of_second_ns / 1_000_000, (of_second_ns % 1_000_000) as u32))
 }
 
 fn number(text: &str, digits: usize) -> Option<i64> {
@@ -120,6 +168,21 @@ mod tests {
             assert_eq!(parse(&format(time)), Some(time), "{}", format(time));
         }
         assert_eq!(format(1_709_210_096_789), "2024-02-29T12:34:56.789Z");
+    }
+
+    #[test]
+    fn moments_come_back_and_their_texts_compare_as_they_do() {
+        let mut last = String::new();
+        for (ms, ns) in [(0, 0), (0, 1), (0, 999_999), (1, 0), (1_709_210_096_789, 12_345), (253_402_300_799_999, 999_999)] {
+            let moment = Moment { ms, ns };
+            let text = moment.format();
+            assert_eq!(Moment::parse(&text), Some(moment), "{text}");
+            assert_eq!(Moment::of_total_ns(moment.total_ns()), Some(moment));
+            assert!(text > last, "{text}");
+            last = text;
+        }
+        assert_eq!(last, "9999-12-31T23:59:59.999999999Z");
+        assert_eq!(Moment::parse("2024-02-29T21:34:56.7890123456+09:00"), Some(Moment { ms: 1_709_210_096_789, ns: 12_345 }));
     }
 
     #[test]

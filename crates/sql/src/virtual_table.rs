@@ -4,9 +4,11 @@
 //! `<columns that are used>;<a|d>;<column><operator>,…`. SQLite looks at every comparison again, so a scan that is told less is slower and not wrong.
 #![allow(unsafe_code, reason = "SQLite's virtual tables are laid out as C wants them")]
 
+use crate::form::Form;
 use crate::kept::KeptRows;
 use crate::names::RowNames;
 use crate::tables::{ColumnType, Condition, Operator, Order, RowName, Scan, SourceError, Table, Tables, Value, ValueRef};
+use crate::time::Moment;
 use rusqlite::types::{ToSqlOutput, ValueRef as SqlRef};
 use rusqlite::vtab::{
     Context, CreateVTab, Filters, IndexConstraintOp, IndexFlags, IndexInfo, Module, VTab, VTabConnection, VTabCursor, VTabKind,
@@ -22,6 +24,8 @@ pub(crate) struct Shared {
     pub(crate) tables: Arc<dyn Tables>,
     /// What a source has failed with: SQLite keeps its text alone.
     pub(crate) failure: Mutex<Option<SourceError>>,
+    /// What times are.
+    pub(crate) form: Arc<Form>,
 }
 
 impl Shared {
@@ -110,7 +114,17 @@ unsafe impl<'vtab> VTab<'vtab> for VirtualTable {
 
     fn open(&'vtab mut self) -> Result<Cursor> {
         let (table, shared, names) = (Arc::clone(&self.table), Arc::clone(&self.shared), Arc::clone(&self.names));
-        Ok(Cursor { base: ffi::sqlite3_vtab_cursor::default(), table, shared, names, scan: None, row: 0, searches: 0, kept: Kept::NotYet })
+        Ok(Cursor {
+            base: ffi::sqlite3_vtab_cursor::default(),
+            table,
+            shared,
+            names,
+            scan: None,
+            row: 0,
+            searches: 0,
+            kept: Kept::NotYet,
+            is_precise: false,
+        })
     }
 }
 
@@ -192,6 +206,8 @@ pub(crate) struct Cursor {
     /// How often all rows were looked through for one value.
     searches: u32,
     kept: Kept,
+    /// Whether times are texts with nine digits of a second.
+    is_precise: bool,
 }
 
 /// Rows that are kept, once they were looked through often enough.
@@ -255,6 +271,7 @@ impl Plan {
 unsafe impl VTabCursor for Cursor {
     fn filter(&mut self, _: c_int, plan: Option<&str>, values: &Filters<'_>) -> Result<()> {
         self.scan = None;
+        self.is_precise = self.shared.form.is_precise();
         let plan = plan.and_then(Plan::read).ok_or_else(|| Error::ModuleError("a plan that cannot be read".to_owned()))?;
         let mut conditions = Vec::new();
         for ((column, operator), value) in plan.conditions.iter().copied().zip(values.iter()) {
@@ -263,6 +280,17 @@ unsafe impl VTabCursor for Cursor {
             let value = match value {
                 // Nothing compares with null.
                 SqlRef::Null => return Ok(()),
+                // A text alone is a time then, and what the column cannot hold is looked at by SQLite.
+                SqlRef::Text(_) if self.is_precise && kind.is_time() => {
+                    match Moment::parse(value.as_str()?).filter(|moment| moment.format() == value.as_str().unwrap_or_default()) {
+                        Some(moment) => match kind.holds(moment) {
+                            Some(value) => value,
+                            None => continue,
+                        },
+                        None => continue,
+                    }
+                }
+                _ if self.is_precise && kind.is_time() => continue,
                 SqlRef::Integer(value) if is_integral => Value::Integer(value),
                 SqlRef::Real(value) if is_integral && value.fract() == 0.0 && value.abs() < EXACT_BELOW => Value::Integer(value as i64),
                 SqlRef::Text(_) if kind == ColumnType::Text => Value::Text(value.as_str()?.to_owned()),
@@ -303,6 +331,10 @@ unsafe impl VTabCursor for Cursor {
     fn column(&self, context: &mut Context, column: c_int) -> Result<()> {
         let Some(scan) = &self.scan else { return Ok(()) };
         let value = match scan.value(column as usize) {
+            ValueRef::Integer(time_ms) if self.is_precise && self.table.columns[column as usize].kind == ColumnType::Timestamp => {
+                return context.set_result(ToSqlOutput::from(Moment::of_ms(time_ms).format()));
+            }
+            ValueRef::Time(moment) => return context.set_result(ToSqlOutput::from(moment.format())),
             ValueRef::Null => SqlRef::Null,
             ValueRef::Integer(value) => SqlRef::Integer(value),
             ValueRef::Real(value) => SqlRef::Real(value),

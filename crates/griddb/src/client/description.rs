@@ -4,7 +4,7 @@ use super::{ContainerId, no_options};
 use crate::GridError;
 use crate::name::ContainerName;
 use crate::schema::{ColumnDefinition, Kind, read_columns};
-use crate::wire::{Reader, put_i32, put_i64, put_string};
+use crate::wire::{Reader, put_acceptable_version, put_i32, put_i64, put_string};
 
 /// The properties that are asked for: number and name, columns, indexes.
 const PROPERTIES: [u8; 3] = [0, 1, 6];
@@ -41,7 +41,7 @@ pub struct IndexDescription {
 
 /// The arguments of GET_CONTAINER_PROPERTIES about one container, or several.
 pub fn get_properties(first: &ContainerName, others: &[ContainerName], out: &mut Vec<u8>) {
-    no_options(out);
+    put_acceptable_version(out);
     first.write(out);
     put_i32(out, PROPERTIES.len() as i32);
     out.extend_from_slice(&PROPERTIES);

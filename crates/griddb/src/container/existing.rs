@@ -3,6 +3,7 @@
 use super::index::ContainerIndex;
 use crate::name::ContainerName;
 use crate::schema::{ColumnDefinition, Definition, ElementType, Kind};
+use crate::wire::PRECISE_TIMES_FEATURE;
 use crate::{ErrorCode, GridError, token_of_partition};
 use base::Token;
 use model::operation::PartitionKey;
@@ -108,6 +109,17 @@ impl Container {
         let message = format!("the schema of {} has changed since the client has read it: get the container again", self.definition.name);
         let error = GridError::new(ErrorCode::TXN_CONTAINER_SCHEMA_UNMATCH, message);
         Err(if version > self.definition.version { error.behind() } else { error })
+    }
+
+    /// Refuses a client that does not know types of its columns.
+    pub(crate) fn check_client(&self, acceptable_version: i32) -> Result<(), GridError> {
+        let is_precise = |column: &ColumnDefinition| column.element.is_precise_time();
+        if acceptable_version >= PRECISE_TIMES_FEATURE || !self.definition.columns.iter().any(is_precise) {
+            return Ok(());
+        }
+        let message =
+            format!("the container {} has columns of TIMESTAMP(6) or TIMESTAMP(9): take a client of 5.3 or later", self.definition.name);
+        Err(GridError::new(ErrorCode::TXN_CLIENT_VERSION_NOT_ACCEPTABLE, message))
     }
 
     /// Its columns besides the row key, with their positions, by ascending ids.

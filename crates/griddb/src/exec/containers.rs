@@ -82,11 +82,11 @@ pub(super) fn get(request: &Request<'_>, statement: &Statement<'_>, out: &mut Ve
 /// GET_CONTAINER_PROPERTIES: of one container, or of several.
 pub(super) fn properties(request: &Request<'_>, statement: &Statement<'_>, out: &mut Vec<u8>) -> Result<(), GridError> {
     let mut reader = statement.arguments;
-    Options::read(&mut reader)?;
+    let version = Options::read(&mut reader)?.acceptable_feature_version;
     let first = ContainerName::read(&mut reader)?;
     let count = reader.count()?;
     let wanted = reader.take(count)?;
-    write_properties(request.allowed(&first, ANY)?.map(AsRef::as_ref), wanted, out);
+    write_properties(told(request, &first, version)?, wanted, out);
     if reader.rest().is_empty() {
         return Ok(());
     }
@@ -97,9 +97,16 @@ pub(super) fn properties(request: &Request<'_>, statement: &Statement<'_>, out: 
     put_i32(out, names - 1);
     for _ in 1..names {
         let name = ContainerName::read(&mut reader)?;
-        write_properties(request.allowed(&name, ANY)?.map(AsRef::as_ref), wanted, out);
+        write_properties(told(request, &name, version)?, wanted, out);
     }
     Ok(())
+}
+
+/// The container of a name, if there is one, that a client of this version can be told of.
+fn told<'a>(request: &Request<'a>, name: &ContainerName, version: i32) -> Result<Option<&'a Container>, GridError> {
+    let container = request.allowed(name, ANY)?;
+    container.map_or(Ok(()), |container| container.check_client(version))?;
+    Ok(container.map(AsRef::as_ref))
 }
 
 /// GET_PARTITION_CONTAINER_NAMES: how many there are that the client may know of, and their names from one position on.
@@ -137,7 +144,7 @@ fn read_definition(statement: &Statement<'_>) -> Result<(Definition, bool), Grid
     let is_modifiable = reader.bool()?;
     let (columns, key_len) = read_columns(&mut reader)?;
     if kind == Kind::TimeSeries && (key_len != 1 || columns[0].element != crate::ElementType::Timestamp) {
-        return Err(GridError::new(ErrorCode::DS_DS_SCHEMA_INVALID, "a time series has a row key of one TIMESTAMP"));
+        return Err(GridError::new(ErrorCode::DS_DS_SCHEMA_INVALID, "a time series has a row key of one TIMESTAMP of milliseconds"));
     }
     let _affinity = reader.string()?;
     check_time_series_properties(kind, &mut reader)?;

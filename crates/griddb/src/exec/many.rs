@@ -124,7 +124,7 @@ enum Wanted {
 impl<'a> GetContainers<'a> {
     pub(super) fn read(request: &Request<'a>, mut reader: Reader<'a>) -> Result<Self, GridError> {
         head::uuid(&mut reader)?;
-        Options::read(&mut reader)?;
+        let version = Options::read(&mut reader)?.acceptable_feature_version;
         let predicates = count(&mut reader)?;
         let predicates = (0..predicates).map(|_| SentPredicate::read(&mut reader)).collect::<Result<Vec<_>, _>>()?;
         let containers = count(&mut reader)?;
@@ -136,6 +136,7 @@ impl<'a> GetContainers<'a> {
             let predicate = predicate.ok_or(GridError::malformed("a predicate that is not listed"))?;
             // A container that is not there has no rows.
             if let Some(container) = request.allowed(&name, READ)? {
+                container.check_client(version)?;
                 parts.push((container, predicate.of(container)?));
             }
         }

@@ -291,7 +291,7 @@ fn write_result(kind: ResultKind, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec
 fn write_value(value: Option<tql::AggregateResult>, out: &mut Vec<u8>) {
     if let Some(value) = value {
         out.push(value.element() as u8);
-        out.extend_from_slice(&value.bytes());
+        value.write(out);
     }
 }
 

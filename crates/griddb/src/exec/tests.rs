@@ -13,6 +13,7 @@ use std::sync::Arc;
 mod access;
 mod cold;
 mod indexes;
+mod precise_times;
 mod transactions;
 
 type Key = (base::TableId, Vec<u8>);

@@ -1,5 +1,6 @@
 //! Values that were sent, as cells have them.
 
+use crate::instant::Instant;
 use crate::schema::ElementType;
 use crate::{ErrorCode, GridError};
 
@@ -22,6 +23,14 @@ pub(crate) fn put_cell(element: ElementType, sent: &[u8], out: &mut Vec<u8>) -> 
             }
             out.extend_from_slice(&time_ms.to_be_bytes());
         }
+        ElementType::MicroTimestamp => match Instant::of_micro_wire(sent) {
+            Some(time) => out.extend_from_slice(&time.us.to_be_bytes()),
+            None => return invalid("a TIMESTAMP(6) is not between the years 1970 and 9999"),
+        },
+        ElementType::NanoTimestamp => match Instant::of_nano_wire(sent) {
+            Some(time) => time.put_nano_cell(out),
+            None => return invalid("a TIMESTAMP(9) is not between the years 1970 and 9999, or has no such nanoseconds"),
+        },
         _ => out.extend(sent.iter().rev()),
     }
     Ok(())

@@ -3,6 +3,7 @@
 use super::lent::Lent;
 use super::{Layout, StoredRow, array};
 use crate::container::Container;
+use crate::instant::{Instant, NANO_BYTES};
 use crate::key::{decode_key, row_id};
 use crate::schema::ColumnDefinition;
 use crate::wire::{put_var_bytes, put_var_size};
@@ -135,6 +136,8 @@ impl RowSet {
         let fixed = &mut *self.fixed;
         match (column.fixed_bytes(), cell) {
             (Some(bytes), None) => fixed.resize(fixed.len() + bytes, 0),
+            // Nothing else has so many.
+            (Some(NANO_BYTES), Some(cell)) => fixed.extend_from_slice(&Instant::of_nano_cell(cell).nano_wire()),
             (Some(bytes), Some(cell)) => {
                 let start = fixed.len();
                 fixed.extend(cell.iter().rev());

@@ -1,6 +1,7 @@
 //! One value from a column of many rows.
 
 use super::value::{Value, is_number};
+use crate::instant::{Instant, Precision};
 use crate::schema::{ColumnDefinition, ElementType};
 use crate::{ErrorCode, GridError};
 use std::cmp::Ordering;
@@ -51,7 +52,7 @@ impl Aggregation {
             (Self::Count, _) => true,
             (_, None) => false,
             (_, Some(column)) if column.is_array => false,
-            (Self::Minimum | Self::Maximum, Some(column)) => is_number(column.element) || column.element == ElementType::Timestamp,
+            (Self::Minimum | Self::Maximum, Some(column)) => is_number(column.element) || column.element.is_time(),
             (_, Some(column)) => is_number(column.element),
         };
         if fits {
@@ -69,6 +70,8 @@ pub enum AggregateResult {
     Double(f64),
     /// Milliseconds since 1970.
     Timestamp(i64),
+    /// A time that is told more finely, as its column tells it.
+    PreciseTimestamp(Instant, Precision),
 }
 
 impl AggregateResult {
@@ -79,15 +82,18 @@ impl AggregateResult {
             Self::Long(_) => ElementType::Long,
             Self::Double(_) => ElementType::Double,
             Self::Timestamp(_) => ElementType::Timestamp,
+            Self::PreciseTimestamp(_, Precision::Nano) => ElementType::NanoTimestamp,
+            Self::PreciseTimestamp(..) => ElementType::MicroTimestamp,
         }
     }
 
-    /// The value as on the wire.
-    #[must_use]
-    pub fn bytes(self) -> [u8; 8] {
+    /// Appends the value as on the wire.
+    pub fn write(self, out: &mut Vec<u8>) {
         match self {
-            Self::Long(value) | Self::Timestamp(value) => value.to_le_bytes(),
-            Self::Double(value) => value.to_le_bytes(),
+            Self::Long(value) | Self::Timestamp(value) => out.extend_from_slice(&value.to_le_bytes()),
+            Self::Double(value) => out.extend_from_slice(&value.to_le_bytes()),
+            Self::PreciseTimestamp(time, Precision::Nano) => out.extend_from_slice(&time.nano_wire()),
+            Self::PreciseTimestamp(time, _) => out.extend_from_slice(&time.us.to_le_bytes()),
         }
     }
 }
@@ -190,6 +196,7 @@ impl Aggregate {
                 return Some(match self.best {
                     Value::Long(value) => AggregateResult::Long(value),
                     Value::Time(value) => AggregateResult::Timestamp(value),
+                    Value::PreciseTime(time, precision) => AggregateResult::PreciseTimestamp(time, precision),
                     Value::Double(value) => AggregateResult::Double(value),
                     _ => return None,
                 });

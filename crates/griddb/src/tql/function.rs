@@ -2,6 +2,7 @@
 
 use super::time::{self, TimeUnit, check_time};
 use super::value::Value;
+use crate::instant::{Instant, Precision};
 use crate::{ErrorCode, GridError};
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
@@ -18,7 +19,7 @@ pub(super) enum Function {
     Floor,
     ArrayLength,
     Element,
-    Timestamp,
+    Timestamp(Precision),
     ToTimestampMs,
     ToEpochMs,
     TimestampAdd(TimeUnit),
@@ -47,7 +48,9 @@ impl Function {
             ("FLOOR", None) => (Self::Floor, 1..=1),
             ("ARRAY_LENGTH", None) => (Self::ArrayLength, 1..=1),
             ("ELEMENT", None) => (Self::Element, 2..=2),
-            ("TIMESTAMP", None) => (Self::Timestamp, 1..=1),
+            ("TIMESTAMP" | "TIMESTAMP_MS", None) => (Self::Timestamp(Precision::Milli), 1..=1),
+            ("TIMESTAMP_US", None) => (Self::Timestamp(Precision::Micro), 1..=1),
+            ("TIMESTAMP_NS", None) => (Self::Timestamp(Precision::Nano), 1..=1),
             ("TO_TIMESTAMP_MS", None) => (Self::ToTimestampMs, 1..=1),
             ("TO_EPOCH_MS", None) => (Self::ToEpochMs, 1..=1),
             ("TIMESTAMPADD" | "TIMESTAMP_ADD", Some(unit)) => (Self::TimestampAdd(unit), 2..=2),
@@ -131,21 +134,31 @@ impl Function {
     }
 
     fn apply_time<'a>(self, arguments: &[Value<'a>]) -> Result<Value<'a>, GridError> {
+        let wrong = || wrong_type("a function of times has arguments of other types");
+        let time_at = |position: usize| arguments.get(position).and_then(Value::time).ok_or_else(wrong);
         Ok(match (self, arguments) {
-            (Self::Timestamp, [Value::Text(text)]) => {
-                let invalid = || out_of_range("TIMESTAMP needs a time like 2024-01-31T12:00:00.000Z");
-                Value::Time(time::parse_timestamp_ms(text).ok_or_else(invalid)?)
+            (Self::Timestamp(precision), [Value::Text(text)]) => {
+                let time = time::parse_timestamp(text, precision);
+                Value::of_time(time.ok_or_else(|| out_of_range(example(precision)))?, precision)
             }
-            (Self::ToTimestampMs, [Value::Long(time_ms)]) => Value::Time(check_time(Some(*time_ms))?),
-            (Self::ToEpochMs, [Value::Time(time_ms)]) => Value::Long(*time_ms),
-            (Self::TimestampAdd(unit), [Value::Time(time_ms), Value::Long(count)]) => {
-                Value::Time(check_time(time::add(unit, *time_ms, *count))?)
+            (Self::ToTimestampMs, [Value::Long(time_ms)]) => Value::Time(check_time(Some(Instant::of_ms(*time_ms)))?.ms()),
+            (Self::ToEpochMs, [_]) => Value::Long(time_at(0)?.0.ms()),
+            (Self::TimestampAdd(unit), [_, Value::Long(count)]) => {
+                let (time, precision) = time_at(0)?;
+                Value::of_time(check_time(time::add(unit, time, *count))?, precision)
             }
-            (Self::TimestampDiff(unit), [Value::Time(later_ms), Value::Time(earlier_ms)]) => {
-                Value::Long(time::difference(unit, *later_ms, *earlier_ms))
-            }
-            _ => return Err(wrong_type("a function of times has arguments of other types")),
+            (Self::TimestampDiff(unit), [_, _]) => Value::Long(time::difference(unit, time_at(0)?.0, time_at(1)?.0)),
+            _ => return Err(wrong()),
         })
+    }
+}
+
+/// What a function that reads a time says if it is told something else.
+fn example(precision: Precision) -> &'static str {
+    match precision {
+        Precision::Milli => "TIMESTAMP needs a time like 2024-01-31T12:00:00.000Z",
+        Precision::Micro => "TIMESTAMP_US needs a time like 2024-01-31T12:00:00.000000Z",
+        Precision::Nano => "TIMESTAMP_NS needs a time like 2024-01-31T12:00:00.000000000Z",
     }
 }
 

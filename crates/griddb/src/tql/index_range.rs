@@ -56,7 +56,10 @@ impl Encoded {
         Some(match (element, value) {
             (ElementType::String, Value::Text(text)) => Self::exact(element, text.as_bytes()),
             (ElementType::Bool, Value::Bool(value)) => Self::exact(element, &[u8::from(*value)]),
-            (ElementType::Timestamp, Value::Time(time_ms)) => Self::exact(element, &time_ms.to_be_bytes()),
+            (_, Value::Time(_) | Value::PreciseTime(..)) => {
+                let (cell, is_exact) = value.time_cell(element)?;
+                Self::between(element, &cell, &cell, is_exact)
+            }
             (ElementType::Byte, Value::Long(value)) => Self::exact(element, &i8::try_from(*value).ok()?.to_be_bytes()),
             (ElementType::Short, Value::Long(value)) => Self::exact(element, &i16::try_from(*value).ok()?.to_be_bytes()),
             (ElementType::Integer, Value::Long(value)) => Self::exact(element, &i32::try_from(*value).ok()?.to_be_bytes()),

@@ -50,9 +50,14 @@ impl KeyRange {
     /// Leaves keys that begin with a value which compares so; false if the value cannot be told in a key.
     fn restrict(&mut self, prefix: &[u8], element: ElementType, comparison: Comparison, value: &Value<'_>) -> bool {
         let mut key = prefix.to_vec();
-        if !encode(element, value, &mut key) {
-            return false;
-        }
+        let Some(is_exact) = encode(element, value, &mut key) else { return false };
+        let comparison = match comparison {
+            _ if is_exact => comparison,
+            // The key is of the last value before this one.
+            Comparison::Less | Comparison::LessEqual => Comparison::LessEqual,
+            Comparison::Greater | Comparison::GreaterEqual => Comparison::Greater,
+            Comparison::Equal | Comparison::NotEqual => return false,
+        };
         // A value's bytes never end in FF in all places: there is a key after all that begin with them.
         let after = successor(&key);
         match comparison {
@@ -83,19 +88,23 @@ pub(super) fn successor(key: &[u8]) -> Vec<u8> {
     after
 }
 
-fn encode(element: ElementType, value: &Value<'_>, key: &mut Vec<u8>) -> bool {
+/// Appends a value to a key: whether it is the value itself, or the last one before it that a key can be of. None if there is no such.
+fn encode(element: ElementType, value: &Value<'_>, key: &mut Vec<u8>) -> Option<bool> {
+    let mut is_exact = true;
     let encoded = match (element, value) {
         (ElementType::String, Value::Text(text)) => encode_key(element, text.as_bytes(), key),
         (ElementType::Integer, Value::Long(value)) => match i32::try_from(*value) {
             Ok(value) => encode_key(element, &value.to_be_bytes(), key),
-            Err(_) => return false,
+            Err(_) => return None,
         },
-        (ElementType::Long, Value::Long(value)) | (ElementType::Timestamp, Value::Time(value)) => {
-            encode_key(element, &value.to_be_bytes(), key)
+        (ElementType::Long, Value::Long(value)) => encode_key(element, &value.to_be_bytes(), key),
+        _ => {
+            let (cell, is_same) = value.time_cell(element)?;
+            is_exact = is_same;
+            encode_key(element, &cell, key)
         }
-        _ => return false,
     };
-    encoded.is_ok()
+    encoded.is_ok().then_some(is_exact)
 }
 
 /// Comparisons of columns with values that hold wherever the node does.
@@ -187,6 +196,6 @@ impl Select {
             return None;
         }
         let mut key = Vec::new();
-        encode(ElementType::Timestamp, &Value::Time(sampling.start_ms), &mut key).then_some(key)
+        encode(ElementType::Timestamp, &Value::Time(sampling.start_ms), &mut key).map(|_| key)
     }
 }

@@ -3,11 +3,13 @@
 #![allow(clippy::unwrap_used)]
 
 mod bounds;
+mod precise;
 mod series;
 mod statements;
 
 use super::*;
 use crate::container::Container;
+use crate::instant::{Instant, Precision};
 use crate::row::{RowSet, StoredRow};
 use crate::schema::{ElementType, Kind};
 use crate::testing::{self, column};
@@ -96,6 +98,13 @@ fn plant() -> (Arc<Container>, Rows) {
     };
     let rows = [(0, 4.0, Some(0)), (10, 3.0, Some(100)), (20, 2.0, None), (40, 1.0, Some(7))].into_iter().map(of).collect();
     (container, rows)
+}
+
+/// A value as clients get it.
+fn wire(value: AggregateResult) -> Vec<u8> {
+    let mut out = Vec::new();
+    value.write(&mut out);
+    out
 }
 
 fn is_in(range: &KeyRange, key: &[u8]) -> bool {

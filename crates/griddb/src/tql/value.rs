@@ -1,5 +1,6 @@
 //! Values in an expression.
 
+use crate::instant::{Instant, Precision};
 use crate::schema::{ColumnDefinition, ElementType};
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -14,6 +15,8 @@ pub(super) enum Value<'a> {
     Text(Cow<'a, str>),
     /// Milliseconds since 1970.
     Time(i64),
+    /// A time that is told more finely.
+    PreciseTime(Instant, Precision),
     /// A cell with an array of that type.
     Array(ElementType, Cow<'a, [u8]>),
     /// Nothing compares with it.
@@ -40,6 +43,8 @@ impl<'a> Value<'a> {
             ElementType::Bool => Self::Bool(cell.first().is_some_and(|byte| *byte != 0)),
             ElementType::Byte | ElementType::Short | ElementType::Integer | ElementType::Long => Self::Long(signed()),
             ElementType::Timestamp => Self::Time(signed()),
+            ElementType::MicroTimestamp => Self::PreciseTime(Instant::of_micro_cell(&cell), Precision::Micro),
+            ElementType::NanoTimestamp => Self::PreciseTime(Instant::of_nano_cell(&cell), Precision::Nano),
             ElementType::Float => Self::Double(cell.first_chunk().map_or(0.0, |bytes| f64::from(f32::from_be_bytes(*bytes)))),
             ElementType::Double => Self::Double(cell.first_chunk().map_or(0.0, |bytes| f64::from_be_bytes(*bytes))),
             ElementType::String => match cell {
@@ -48,6 +53,39 @@ impl<'a> Value<'a> {
             },
             ElementType::Blob => Self::Blob,
         }
+    }
+
+    /// A time, without what the precision does not tell.
+    pub(super) fn of_time(time: Instant, precision: Precision) -> Self {
+        match precision {
+            Precision::Milli => Self::Time(time.ms()),
+            _ => Self::PreciseTime(time.cut(precision), precision),
+        }
+    }
+
+    /// The time that it is, and how finely it is told.
+    pub(super) fn time(&self) -> Option<(Instant, Precision)> {
+        match self {
+            Self::Time(time_ms) => Some((Instant::of_ms(*time_ms), Precision::Milli)),
+            Self::PreciseTime(time, precision) => Some((*time, *precision)),
+            _ => None,
+        }
+    }
+
+    /// The cell of the last time that is not later and that a column of `element` can hold, and whether it is the same; none if there is no such.
+    pub(super) fn time_cell(&self, element: ElementType) -> Option<(Vec<u8>, bool)> {
+        let (time, _) = self.time()?;
+        let precision = element.precision()?;
+        let told = time.cut(precision);
+        let mut cell = Vec::new();
+        match (precision, self) {
+            (Precision::Milli, Self::Time(time_ms)) => return Some((time_ms.to_be_bytes().to_vec(), true)),
+            (Precision::Milli, _) => cell.extend_from_slice(&told.ms().to_be_bytes()),
+            (Precision::Micro, _) => cell.extend_from_slice(&told.us.to_be_bytes()),
+            (Precision::Nano, _) if time.us < 0 => return None,
+            (Precision::Nano, _) => told.put_nano_cell(&mut cell),
+        }
+        Some((cell, told == time))
     }
 
     /// A copy that outlives the row.
@@ -60,6 +98,7 @@ impl<'a> Value<'a> {
             Self::Long(value) => Value::Long(value),
             Self::Double(value) => Value::Double(value),
             Self::Time(value) => Value::Time(value),
+            Self::PreciseTime(time, precision) => Value::PreciseTime(time, precision),
             Self::Blob => Value::Blob,
         }
     }
@@ -81,6 +120,9 @@ impl<'a> Value<'a> {
             (Self::Long(one), Value::Double(other)) => compare_long(*one, *other),
             (Self::Double(one), Value::Long(other)) => compare_long(*other, *one).reverse(),
             (Self::Double(one), Value::Double(other)) => one.partial_cmp(other).unwrap_or_else(|| one.is_nan().cmp(&other.is_nan())),
+            (Self::PreciseTime(one, _), Value::PreciseTime(other, _)) => one.cmp(other),
+            (Self::PreciseTime(one, _), Value::Time(other)) => one.cmp_ms(*other),
+            (Self::Time(one), Value::PreciseTime(other, _)) => other.cmp_ms(*one).reverse(),
             (Self::Text(one), Value::Text(other)) => one.as_ref().cmp(other.as_ref()),
             _ => return None,
         })

@@ -1,10 +1,15 @@
 //! The block of options that most statements have: a size, then numbers with values whose types the numbers give.
 
-use super::Reader;
+use super::{Reader, put_i16, put_i32};
 use crate::GridError;
 
 /// From here up options come in groups with a size, so that those that are not known can be skipped.
 const GROUPED_FROM: i16 = 11_000;
+
+/// What a client says of the features that it knows.
+const ACCEPTABLE_VERSION_OPTION: i16 = 11_005;
+/// From here on clients know times more precise than a millisecond.
+pub const PRECISE_TIMES_FEATURE: i32 = 5;
 
 /// The number of this server's own option, and that of its group: others do not know it, and skip it.
 pub const COLUMNS_OPTION: i16 = 29_001;
@@ -32,6 +37,18 @@ pub struct Options<'a> {
     pub columns: Option<u64>,
     /// The version of features that the schema in the statement needs: what follows the schema depends on it.
     pub feature_version: Option<i32>,
+    /// The latest version of features that the client knows: it is not told of columns of later ones.
+    pub acceptable_feature_version: i32,
+}
+
+/// Appends the block of options of a client that knows times of every precision.
+pub fn put_acceptable_version(out: &mut Vec<u8>) {
+    const VALUE_BYTES: i32 = 6;
+    put_i32(out, 6 + VALUE_BYTES);
+    put_i16(out, GROUPED_FROM);
+    put_i32(out, VALUE_BYTES);
+    put_i16(out, ACCEPTABLE_VERSION_OPTION);
+    put_i32(out, PRECISE_TIMES_FEATURE);
 }
 
 impl<'a> Options<'a> {
@@ -71,7 +88,8 @@ impl<'a> Options<'a> {
             match group.i16()? {
                 11_001 => drop(group.take(24)?),
                 11_004 => self.feature_version = Some(group.i32()?),
-                11_002 | 11_005 | 11_006 => drop(group.i32()?),
+                ACCEPTABLE_VERSION_OPTION => self.acceptable_feature_version = group.i32()?,
+                11_002 | 11_006 => drop(group.i32()?),
                 11_003 | 11_010 | 11_011 => drop(group.i64()?),
                 11_007 | 11_012 | 11_013 => drop(group.u8()?),
                 11_009 => drop(group.string()?),

@@ -63,6 +63,7 @@ fn text_of(kind: Option<ColumnType>, value: ValueRef<'_>) -> Option<String> {
         ValueRef::Integer(value) => value.to_string(),
         ValueRef::Real(value) => format!("{value:?}"),
         ValueRef::Text(text) => text.to_owned(),
+        ValueRef::Time(moment) => moment.format(),
         ValueRef::Blob(bytes) => bytes.iter().fold("0x".to_owned(), |mut text, byte| {
             let _ = write!(text, "{byte:02x}");
             text

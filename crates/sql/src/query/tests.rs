@@ -1,5 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
+mod precise;
+
 use super::*;
 use crate::tables::{Column, Condition, Lookup, Operator, Order, RowName, Scan};
 use crate::testing::Rows;
@@ -19,6 +21,7 @@ fn fulfils(row: &[Value], Condition { column, operator, value }: &Condition) -> 
         (Value::Integer(one), Value::Integer(other)) => one.cmp(other),
         (Value::Text(one), Value::Text(other)) => one.cmp(other),
         (Value::Blob(one), Value::Blob(other)) => one.cmp(other),
+        (Value::Time(one), Value::Time(other)) => one.cmp(other),
         _ => return false,
     };
     match operator {

@@ -1,7 +1,7 @@
 //! The parts of a statement of GROUP BY RANGE.
 
 use super::clause::{Clause, Fill};
-use crate::result_types::item_type;
+use crate::result_types::{item_type, tells_precise_times};
 use crate::syntax::{SyntaxError, Word, WordKind};
 use crate::tables::{Column, ColumnType, SourceError, Table, Tables};
 use std::sync::Arc;
@@ -41,6 +41,8 @@ pub(super) struct Ranges<'a> {
     pub(super) condition: &'a str,
     /// The column's name, as SQLite shall read it.
     pub(super) time: String,
+    /// Whether times are texts, because a column of the table is more precise than a millisecond, or a function is.
+    pub(super) is_precise: bool,
     pub(super) step_ms: i64,
     pub(super) offset_ms: i64,
     pub(super) fill: Fill,
@@ -82,10 +84,11 @@ pub(super) fn parse<'a>(sql: &'a str, words: &[Word<'a>], tables: &dyn Tables) -
     let mut clause = Clause { words: whole.get(group + 3..).unwrap_or_default() };
     let (time, [step_ms, offset_ms], fill) = clause.read()?;
     let column = table.columns.iter().find(|column| column.name.eq_ignore_ascii_case(&time));
-    let column = column.filter(|column| column.kind == ColumnType::Timestamp);
+    let column = column.filter(|column| column.kind.is_time());
     let column = column.ok_or_else(|| wrong(format!("GROUP BY RANGE is by a column of times, which {time} is not")))?;
     let conditions = &whole[condition + 1..group];
-    let bounds = bounds(sql, conditions, &column.name)?;
+    let is_precise = tells_precise_times(sql) || table.columns.iter().any(|column| column.kind.is_precise_time());
+    let bounds = bounds(sql, conditions, &column.name, is_precise)?;
     if fill != Fill::Nothing && bounds.iter().any(Option::is_none) || bounds.iter().all(Option::is_none) {
         let message = format!("GROUP BY RANGE needs a range of {time} in WHERE, joined by AND: {time} BETWEEN … AND …, or comparisons");
         return Err(wrong(message));
@@ -97,6 +100,7 @@ pub(super) fn parse<'a>(sql: &'a str, words: &[Word<'a>], tables: &dyn Tables) -
         from: text(sql, source),
         condition: text(sql, conditions),
         time: quoted(&column.name),
+        is_precise,
         step_ms,
         offset_ms,
         fill,
@@ -171,7 +175,7 @@ fn items<'a>(sql: &'a str, list: &[Word<'a>], table: &Arc<Table>, time: &Column)
 }
 
 /// What the conditions that AND joins say of the time: from where and up to where.
-fn bounds(sql: &str, words: &[Word<'_>], time: &str) -> Result<[Option<String>; 2], RangesError> {
+fn bounds(sql: &str, words: &[Word<'_>], time: &str, is_precise: bool) -> Result<[Option<String>; 2], RangesError> {
     let (mut bounds, mut start, mut is_between) = ([None, None], 0, false);
     let ends: Vec<usize> = outside(words)
         .filter(|(_, word)| {
@@ -185,7 +189,7 @@ fn bounds(sql: &str, words: &[Word<'_>], time: &str) -> Result<[Option<String>; 
         return Ok(bounds);
     }
     for end in ends {
-        for (bound, found) in bounds.iter_mut().zip(bounds_of(sql, &words[start..end], time)) {
+        for (bound, found) in bounds.iter_mut().zip(bounds_of(sql, &words[start..end], time, is_precise)) {
             *bound = bound.take().or(found);
         }
         start = end + 1;
@@ -194,7 +198,7 @@ fn bounds(sql: &str, words: &[Word<'_>], time: &str) -> Result<[Option<String>; 
 }
 
 /// What one condition says of the time.
-fn bounds_of(sql: &str, condition: &[Word<'_>], time: &str) -> [Option<String>; 2] {
+fn bounds_of(sql: &str, condition: &[Word<'_>], time: &str, is_precise: bool) -> [Option<String>; 2] {
     let is_time = |words: &[Word<'_>]| column_name(words).is_some_and(|name| name.eq_ignore_ascii_case(time));
     let at = outside(condition).find(|(_, word)| word.is("BETWEEN") || word.is_symbol('<') || word.is_symbol('>'));
     let Some((at, operator)) = at else { return [None, None] };
@@ -218,6 +222,7 @@ fn bounds_of(sql: &str, condition: &[Word<'_>], time: &str) -> [Option<String>; 
     };
     let bound = match (is_equal_too, is_upper) {
         (true, _) => other.to_owned(),
+        (false, is_upper) if is_precise => format!("timestamp_add('NANOSECOND', {other}, {})", if is_upper { -1 } else { 1 }),
         (false, true) => format!("({other}) - 1"),
         (false, false) => format!("({other}) + 1"),
     };

@@ -3,6 +3,7 @@
 use crate::query::{Query, QueryError};
 use crate::tables::{Column, ColumnType, Condition, Order, Scan, SourceError, Table, Tables, Value};
 use crate::testing::Rows;
+use crate::time::Moment;
 use std::sync::Arc;
 
 /// One table, `t (at, n, x, text, flag)`, with whole seconds of 2023-01-01.
@@ -50,6 +51,7 @@ fn shown(value: Value) -> String {
         Value::Real(value) => format!("{value:.2}"),
         Value::Text(text) => text,
         Value::Blob(_) => "blob".to_owned(),
+        Value::Time(moment) => moment.format(),
     }
 }
 
@@ -110,6 +112,30 @@ fn bounds_come_from_comparisons_and_parameters() {
     assert!(ask(&GAP, sql, &empty).unwrap().1.is_empty());
     let long = [Value::Integer(0), Value::Integer(5), Value::Integer(START_MS)];
     assert!(ask(&GAP, sql, &long).unwrap_err().to_string().contains("at most 1,000,000 steps"));
+}
+
+#[test]
+fn precise_times_are_grouped_as_others_are() {
+    for kind in [ColumnType::MicroTimestamp, ColumnType::NanoTimestamp] {
+        let column = |name: &str, kind| Column { name: name.to_owned(), kind, is_not_null: false };
+        let columns = vec![column("at", kind), column("n", ColumnType::Integer)];
+        let table = Table { name: "t".to_owned(), columns, schema: None, key_len: 1, indexed: Vec::new(), lookup: None };
+        let row = |(second, n): &(i64, i64)| vec![Value::Time(Moment { ms: START_MS + second * 1_000, ns: 999_000 }), Value::Integer(*n)];
+        let tables: Arc<dyn Tables> = Arc::new(One { table: Arc::new(table), rows: GAP.iter().map(row).collect() });
+        let sql = "SELECT at, SUM(n) FROM t WHERE at >= TIMESTAMP('2023-01-01T00:00:00Z') AND at < TIMESTAMP_US('2023-01-01T00:00:50.000001Z') \
+            GROUP BY RANGE at EVERY (10, SECOND) FILL (LINEAR)";
+        let mut query = Query::prepare(&tables, sql).unwrap();
+        assert_eq!(query.columns()[0].kind, Some(kind));
+        let mut found = Vec::new();
+        while query.step().unwrap() {
+            found.push(query.row().into_iter().map(shown).collect::<Vec<_>>().join(" "));
+        }
+        let expected: Vec<String> = [(0, 5), (10, 10), (20, 15), (30, 20), (40, 25)]
+            .iter()
+            .map(|(at, n)| format!("2023-01-01T00:00:{at:02}.000000000Z {n}"))
+            .collect();
+        assert_eq!(found, expected);
+    }
 }
 
 #[test]

@@ -107,12 +107,17 @@ impl ColumnDefinition {
         let name = parser.name()?;
         let written = parser.name()?;
         let kind = TYPES.iter().find(|(known, _)| known.eq_ignore_ascii_case(&written)).map(|(_, kind)| *kind);
-        let kind = kind.ok_or_else(|| SyntaxError(format!("{written} is no type of a column")))?;
+        let mut kind = kind.ok_or_else(|| SyntaxError(format!("{written} is no type of a column")))?;
         if parser.takes_symbol('(') {
             let size = parser.number()?;
             parser.expect_symbol(')')?;
-            if kind == ColumnType::Timestamp && size != 3 {
-                return Err(SyntaxError("timestamps of microseconds and nanoseconds are not supported: TIMESTAMP(3) is".to_owned()));
+            if kind == ColumnType::Timestamp {
+                kind = match size {
+                    3 => ColumnType::Timestamp,
+                    6 => ColumnType::MicroTimestamp,
+                    9 => ColumnType::NanoTimestamp,
+                    _ => return Err(SyntaxError(format!("there is no TIMESTAMP({size}): TIMESTAMP(3), (6) and (9) are"))),
+                };
             }
         }
         let (mut is_not_null, mut is_key) = (false, false);

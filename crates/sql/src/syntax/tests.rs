@@ -60,7 +60,7 @@ fn what_is_no_statement_is_refused() {
         "PRAGMA x",
         "INSERT INTO t VALUES ('x",
         "SELECT \"x",
-        "CREATE TABLE t (a TIMESTAMP(6))",
+        "CREATE TABLE t (a TIMESTAMP(5))",
         "[",
         "/*",
     ];

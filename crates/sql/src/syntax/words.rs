@@ -135,7 +135,8 @@ pub fn is_blank(text: &str) -> bool {
 
 /// Functions whose first argument is a unit of time.
 const WITH_UNIT: [&str; 6] = ["TIMESTAMP_ADD", "TIMESTAMPADD", "TIMESTAMP_DIFF", "TIMESTAMPDIFF", "TIMESTAMP_TRUNC", "EXTRACT"];
-const UNITS: [&str; 9] = ["YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "DAY_OF_WEEK", "DAY_OF_YEAR"];
+const UNITS: [&str; 11] =
+    ["YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND", "NANOSECOND", "DAY_OF_WEEK", "DAY_OF_YEAR"];
 
 /// The statement with units of time as texts, where functions want them: SQLite would take them for columns.
 ///

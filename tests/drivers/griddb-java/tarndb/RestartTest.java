@@ -11,6 +11,7 @@ import com.toshiba.mwcloud.gs.GSType;
 import com.toshiba.mwcloud.gs.GridStore;
 import com.toshiba.mwcloud.gs.Row;
 import com.toshiba.mwcloud.gs.TimeSeries;
+import com.toshiba.mwcloud.gs.TimeUnit;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -84,6 +85,11 @@ class RestartTest extends Suite {
     }
     indexed.remove(13L);
 
+    Collection<Integer, Row> precise = collection(how + "Precise",
+        keyed(column("id", GSType.INTEGER), PreciseTimesTest.times("us", TimeUnit.MICROSECOND), PreciseTimesTest.times("ns", TimeUnit.NANOSECOND)));
+    precise.createIndex("ns");
+    precise.put(row(precise, 1, PreciseTimesTest.time(7, 123_456_000), PreciseTimesTest.time(7, 123_456_789)));
+
     writers.forEach(Thread::start);
     for (Writer writer : writers) {
       Server.until("some rows are acknowledged", () -> writer.acknowledged.get() > 300 || writer.error.get() != null);
@@ -112,6 +118,10 @@ class RestartTest extends Suite {
       }
     }
     assertEquals(1.5, store.getTimeSeries(name(how + "Series")).get(at(5)).getDouble(1));
+    Collection<Integer, Row> stillPrecise = store.getCollection(name(how + "Precise"));
+    assertEquals(TimeUnit.NANOSECOND, store.getContainerInfo(name(how + "Precise")).getColumnInfo(2).getTimePrecision());
+    assertEquals(PreciseTimesTest.time(7, 123_456_000), stillPrecise.get(1).getPreciseTimestamp(1));
+    assertEquals(List.of(1), keys(stillPrecise, "SELECT * WHERE ns = TIMESTAMP_NS('1970-01-01T00:00:07.123456789Z')"));
     Collection<Long, Row> stillIndexed = store.getCollection(name(how + "Indexed"));
     IndexesTest.untilAnalysis("v 9", stillIndexed, "SELECT * WHERE v = 3");
     assertEquals(List.of(3L, 23L, 33L, 43L, 53L, 63L, 73L, 83L, 93L), keys(stillIndexed, "SELECT * WHERE v = 3"));

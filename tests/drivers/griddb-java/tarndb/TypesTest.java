@@ -11,7 +11,6 @@ import com.toshiba.mwcloud.gs.ColumnInfo;
 import com.toshiba.mwcloud.gs.GSException;
 import com.toshiba.mwcloud.gs.GSType;
 import com.toshiba.mwcloud.gs.Row;
-import com.toshiba.mwcloud.gs.TimeUnit;
 import java.sql.Blob;
 import java.util.Arrays;
 import java.util.Date;
@@ -20,7 +19,6 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
-import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** Every type: its limits come back, and null does where it is allowed. */
@@ -119,13 +117,6 @@ class TypesTest extends Suite {
     assertThrows(GSException.class, () -> mine.put(row(mine, 1, at(-1))));
     assertThrows(GSException.class, () -> mine.put(row(mine, 1, at(LAST_MS + 1))));
     assertEquals(0, count(mine));
-  }
-
-  @ParameterizedTest
-  @EnumSource(value = TimeUnit.class, names = {"MICROSECOND", "NANOSECOND"})
-  void finerTimesAreRefused(TimeUnit precision) {
-    ColumnInfo column = new ColumnInfo.Builder().setName("at").setType(GSType.TIMESTAMP).setTimePrecision(precision).toInfo();
-    assertRefused(UNSUPPORTED, () -> collection("fine", keyed(column("id", GSType.INTEGER), column)));
   }
 
   @Test

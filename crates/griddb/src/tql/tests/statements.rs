@@ -88,7 +88,7 @@ fn aggregations_give_one_value() {
     }
     let select = Select::time_aggregate(&plant, 10_000, 20_000, Some(1), Aggregation::Average).unwrap();
     let Answer::Aggregate(value) = run(&plant, &plant_rows, select).unwrap() else { panic!("one value is expected") };
-    assert_eq!(value.map(|value| (value.element(), value.bytes())), Some((ElementType::Double, 2.5_f64.to_le_bytes())));
+    assert_eq!(value.map(|value| (value.element(), wire(value))), Some((ElementType::Double, 2.5_f64.to_le_bytes().to_vec())));
 }
 
 #[test]

@@ -5,6 +5,7 @@
 use base::{Now, Rng, TableId, Token};
 use cql::index::{self, Backfill, Backfilled};
 use griddb::exec::{Request, Work, start};
+use griddb::instant::Instant;
 use griddb::wire::{Statement, statement};
 use griddb::{Catalog, ContainerName, ElementType, PUBLIC_DATABASE};
 use model::operation::{
@@ -15,7 +16,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-const COLUMNS: [(&str, ElementType); 10] = [
+const COLUMNS: [(&str, ElementType); 12] = [
     ("id", ElementType::Long),
     ("bool", ElementType::Bool),
     ("byte", ElementType::Byte),
@@ -25,6 +26,8 @@ const COLUMNS: [(&str, ElementType); 10] = [
     ("float", ElementType::Float),
     ("double", ElementType::Double),
     ("time", ElementType::Timestamp),
+    ("us", ElementType::MicroTimestamp),
+    ("ns", ElementType::NanoTimestamp),
     ("text", ElementType::String),
 ];
 
@@ -205,7 +208,7 @@ fn head(container: i64) -> Vec<u8> {
 
 /// A row with a value of each column, or none.
 fn row(id: i64, random: &mut Rng) -> Vec<u8> {
-    let nulls: [u8; 2] = [random.next_u64() as u8 & random.next_u64() as u8 & 0xFE, random.below(4) as u8 & random.below(4) as u8];
+    let nulls: [u8; 2] = [random.next_u64() as u8 & random.next_u64() as u8 & 0xFE, random.below(16) as u8 & random.below(16) as u8];
     let small = random.below(9) as i64 - 4;
     let double = [-0.0, 0.0, f64::NAN, f64::INFINITY, -1.5, 2.5, 0.1, 1e300, -3.0][random.below(9) as usize];
     let text = ["", "a", "ab", "b\0", "b", &"long".repeat(300), &["long".repeat(300), "er".to_owned()].concat()][random.below(7) as usize]
@@ -221,6 +224,8 @@ fn row(id: i64, random: &mut Rng) -> Vec<u8> {
     fixed.extend_from_slice(&(double as f32).to_le_bytes());
     fixed.extend_from_slice(&double.to_le_bytes());
     fixed.extend_from_slice(&random.below(5).to_le_bytes());
+    fixed.extend_from_slice(&(random.below(4) * 499).to_le_bytes());
+    fixed.extend_from_slice(&Instant { us: random.below(4) as i64 * 499, ns: random.below(3) as u16 * 127 }.nano_wire());
     fixed.push(3);
     if text.len() < 128 {
         fixed.push((text.len() as u8) << 1 | 1);
@@ -237,13 +242,17 @@ fn condition(random: &mut Rng) -> String {
     let number = ["-0.0", "0", "0.1", "-1.5", "2", "1e300", "2.5", "0.10000000149011612", "-4"][random.below(9) as usize];
     let long = "long".repeat(300);
     let text = ["", "a", "ab", "b", &long[..], &long[..1024], "zz"][random.below(7) as usize];
-    match random.below(8) {
+    let time = format!("TIMESTAMP_NS('1970-01-01T00:00:00.00{:04}{:03}Z')", random.below(4) * 499, random.below(3) * 127);
+    match random.below(10) {
+        8 => format!("us {operator} {time}"),
+        9 => format!("{time} {operator} ns"),
         0 => format!("byte {operator} {small}"),
         1 => format!("short {operator} {}", small * 100),
         2 => format!("int {operator} {}", small * 100_000),
         3 => format!("{} {operator} long", small << 40),
         4 => format!("float {operator} {number}"),
         5 => format!("double {operator} {number}"),
+        6 if random.below(2) == 0 => format!("time {operator} {time}"),
         6 => format!("time {operator} TO_TIMESTAMP_MS({})", random.below(5)),
         _ => format!("text {operator} '{text}'"),
     }

@@ -77,6 +77,7 @@ fn type_of(value: ValueRef<'_>) -> Option<&'static str> {
         ValueRef::Real(_) => "double",
         ValueRef::Text(_) => "text",
         ValueRef::Blob(_) => "blob",
+        ValueRef::Time(_) => "timestamp",
     })
 }
 
@@ -91,6 +92,7 @@ fn write_value(kind: Option<ColumnType>, value: ValueRef<'_>, out: &mut String) 
         // JSON has no word for it.
         ValueRef::Real(_) | ValueRef::Null => out.push_str("null"),
         ValueRef::Text(text) => write_string(text, out),
+        ValueRef::Time(moment) => write_string(&moment.format(), out),
         ValueRef::Blob(bytes) => {
             out.push_str("\"0x");
             bytes.iter().for_each(|byte| {
