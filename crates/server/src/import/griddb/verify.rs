@@ -8,6 +8,7 @@ use super::link::Link;
 use super::rows::{self, Row};
 use crate::throttle::Throttle;
 use griddb::client::Description;
+use griddb::instant::Instant;
 use griddb::{ElementType, GridError};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -143,6 +144,11 @@ fn key_text(container: &Description, key: &Key) -> String {
         match column.element {
             ElementType::String => format!("{} = '{}'", column.name, String::from_utf8_lossy(cell)),
             ElementType::Timestamp => format!("{} = TO_TIMESTAMP_MS({})", column.name, number(cell)),
+            ElementType::MicroTimestamp => format!("{} = {} us since 1970", column.name, number(cell)),
+            ElementType::NanoTimestamp => {
+                let time_ns = Instant::of_nano_wire(cell).map_or(0, Instant::total_ns);
+                format!("{} = {time_ns} ns since 1970", column.name)
+            }
             _ => format!("{} = {}", column.name, number(cell)),
         }
     });
@@ -159,10 +165,20 @@ mod tests {
     #[test]
     fn a_row_is_told_by_its_key() {
         let column = |name: &str, element| ColumnDefinition { name: name.to_owned(), element, is_array: false, is_not_null: true };
-        let columns = vec![column("a", ElementType::String), column("b", ElementType::Integer), column("c", ElementType::Timestamp)];
+        let kinds = [
+            ("a", ElementType::String),
+            ("b", ElementType::Integer),
+            ("c", ElementType::Timestamp),
+            ("d", ElementType::MicroTimestamp),
+            ("e", ElementType::NanoTimestamp),
+        ];
+        let columns = kinds.map(|(name, element)| column(name, element)).to_vec();
         let (name, id) = (ContainerName::parse("t"), ContainerId { id: 1, version: 0 });
-        let container = Description { id, name, kind: Kind::Collection, columns, key_len: 3, indexes: Vec::new() };
-        let key = vec![b"x".to_vec(), (-5_i32).to_le_bytes().to_vec(), 7_000_i64.to_le_bytes().to_vec()];
-        assert_eq!(key_text(&container, &key), "a = 'x' AND b = -5 AND c = TO_TIMESTAMP_MS(7000)");
+        let container = Description { id, name, kind: Kind::Collection, columns, key_len: 5, indexes: Vec::new() };
+        let nano = Instant { us: 1, ns: 5 }.nano_wire().to_vec();
+        let key =
+            vec![b"x".to_vec(), (-5_i32).to_le_bytes().to_vec(), 7_000_i64.to_le_bytes().to_vec(), 8_i64.to_le_bytes().to_vec(), nano];
+        let expected = "a = 'x' AND b = -5 AND c = TO_TIMESTAMP_MS(7000) AND d = 8 us since 1970 AND e = 1005 ns since 1970";
+        assert_eq!(key_text(&container, &key), expected);
     }
 }
