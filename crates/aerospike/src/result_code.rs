@@ -136,6 +136,10 @@ codes! {
     INDEX_NOT_READABLE = 203;
     /// Something about a secondary index.
     INDEX_GENERIC = 204;
+    /// The name of a secondary index is too long.
+    INDEX_NAME_TOO_LONG = 205;
+    /// Too many secondary indexes.
+    TOO_MANY_INDEXES = 206;
     /// The query was stopped.
     QUERY_ABORTED = 210;
     /// Too many queries at once.

@@ -3,6 +3,7 @@
 //! The protocol has no way to tell replies apart, so a request is served only when the one before has been answered; what arrives meanwhile
 //! waits, and the connection is paused.
 
+use crate::index::{IndexChange, IndexRefusal};
 use crate::info::{NodeView, Truncation, answer, write_value};
 use crate::wire::{HEADER_BYTES, Header, Kind, Message, Proto, WireError, decompress};
 use crate::{ResultCode, exec::Shape};
@@ -33,6 +34,9 @@ pub trait Server {
 
     /// Deletes all records of a set or namespace. Appends the value that is answered, `ok` or an error, unless that comes later.
     fn truncate(&mut self, truncation: &Truncation<'_>, value: &mut Vec<u8>) -> Progress;
+
+    /// Makes or drops an index; answered as [`Server::truncate`] is.
+    fn change_index(&mut self, change: &IndexChange, value: &mut Vec<u8>) -> Progress;
 
     /// A request about records, and the bytes that it was decoded from. Appends the whole reply, or pieces of it when the rest comes later.
     fn message(&mut self, message: &Message<'_>, body: &[u8], out: &mut Vec<u8>) -> Progress;
@@ -210,28 +214,27 @@ impl Session {
                 .for_each(|name| write_value(out, name, NOT_AUTHENTICATED));
             return proto.end(out);
         }
-        let mut value = Vec::new();
-        let proto = match Truncation::of_request(&names) {
-            None => {
-                let proto = Proto::begin(out, Kind::Info);
-                answer(&names, &server.view(), out);
-                proto
-            }
-            Some(truncation) => {
-                match truncation.map(|truncation| server.truncate(&truncation, &mut value)) {
-                    Ok(Progress::Replied) => {}
-                    Ok(Progress::Waiting) => {
-                        self.in_flight = true;
-                        self.asked = Some(names.trim_end_matches('\n').to_owned());
-                        return;
-                    }
-                    Err(refusal) => value.extend_from_slice(refusal.as_bytes()),
-                }
-                let proto = Proto::begin(out, Kind::Info);
-                write_value(out, names.trim_end_matches('\n'), &String::from_utf8_lossy(&value));
-                proto
+        let Some(change) = Change::of_request(&names) else {
+            let proto = Proto::begin(out, Kind::Info);
+            answer(&names, &server.view(), out);
+            return proto.end(out);
+        };
+        let (name, mut value) = (names.trim_end_matches('\n'), Vec::new());
+        let progress = match change {
+            Change::Truncation(truncation) => server.truncate(&truncation, &mut value),
+            Change::Index(change) => server.change_index(&change, &mut value),
+            Change::Refused(refusal) => {
+                value.extend_from_slice(refusal.as_bytes());
+                Progress::Replied
             }
         };
+        if progress == Progress::Waiting {
+            self.in_flight = true;
+            self.asked = Some(name.to_owned());
+            return;
+        }
+        let proto = Proto::begin(out, Kind::Info);
+        write_value(out, name, &String::from_utf8_lossy(&value));
         proto.end(out);
     }
 
@@ -247,6 +250,25 @@ impl Session {
                 proto.end(out);
             }
         }
+    }
+}
+
+/// A command that changes something.
+enum Change<'a> {
+    Truncation(Truncation<'a>),
+    Index(IndexChange),
+    /// What is answered to one that cannot be.
+    Refused(String),
+}
+
+impl<'a> Change<'a> {
+    /// Reads a request; `None` if it changes nothing.
+    fn of_request(names: &'a str) -> Option<Self> {
+        if let Some(truncation) = Truncation::of_request(names) {
+            return Some(truncation.map_or_else(|refusal| Self::Refused(refusal.to_owned()), Self::Truncation));
+        }
+        let refused = |IndexRefusal { code, message }| Self::Refused(format!("ERROR:{}:{message}", code.0));
+        IndexChange::of_request(names).map(|change| change.map_or_else(refused, Self::Index))
     }
 }
 

@@ -126,12 +126,6 @@ def test_information(client, filled):
 
 
 def test_what_is_not_served_is_refused(client, filled, refused):
-    from aerospike import predicates
-
-    query = client.query("test", filled)
-    query.where(predicates.equals("n", 1))
-    with refused(201):
-        query.results()
     with refused(16):
         client.apply(("test", filled, 1), "module", "function", [])
 

@@ -1,4 +1,5 @@
-//! A scan, or a query without a filter: the records of partitions, of a set or of the whole namespace, in many messages.
+//! A scan or a query: the records of partitions, of a set or of the whole namespace, in many messages. [`by_index`] finds those that have what
+//! a query asks for.
 //!
 //! Within a partition records come in the order of their tokens, and then digests, whatever sets they are in: a client that has a record of
 //! it goes on after that one. A part looks through a piece of the ring on one core, and gives what [`part`] says.
@@ -9,19 +10,23 @@
 //! In a cluster a piece is a slot, which may be another member's. A slot that nobody can be asked about ends with a code of its own: the
 //! client asks again for what follows the last record that it was given.
 
+mod by_index;
 mod pace;
 mod part;
 mod piece;
+mod rows;
 
 use self::pace::Pace;
-use self::part::{End, Found, ScanPart, Target};
+use self::part::{End, Found, ScanPart};
 use self::piece::Piece;
+use self::rows::{Set, Target};
 use super::need::declaration_failure;
 use super::options::{Namespace, Options};
 use super::request::is_write;
 use super::work::{RecordCoordinator, Work};
 use crate::ResultCode;
-use crate::expression::Filter;
+use crate::expression;
+use crate::index::Filter;
 use crate::wire::{Kind, Message, MessageWriter, Proto, info1, info3, write_result};
 use base::{SLOT_COUNT, TableId, Token};
 use model::Schema;
@@ -89,6 +94,9 @@ pub(super) fn start<'a>(
         wanted = (0..SLOT_COUNT as u16).filter(|slot| options.holds(&namespace.name, *slot)).map(|slot| (slot, None)).collect();
     }
     let target = Target::new(schema, message, namespace, set)?;
+    if target.filter.as_ref().is_some_and(|filter| !target.tables.iter().any(|set| filter.index_of(&set.table).is_some())) {
+        return Err(ResultCode::INDEX_NOT_FOUND);
+    }
     let pieces =
         if target.tables.is_empty() { Vec::new() } else { pieces(wanted, target.tables.len() <= JOINED_TABLES_MAX, options.cores) };
     Ok(Work::Coordinate(Box::new(ScanCoordinator {
@@ -119,21 +127,26 @@ pub(super) fn part_of(
 
 impl Target {
     fn new(schema: &Schema, message: &Message<'_>, namespace: &Namespace, set: &str) -> Result<Self, ResultCode> {
+        // An index is of one set, or of the records without one.
+        let is_of_all = set.is_empty() && message.fields.index.range.is_none();
+        let own = if is_of_all { None } else { schema.record_set(&namespace.name, set).map_err(|error| declaration_failure(&error))? };
+        let filter = Filter::read(&message.fields.index, own.map(|table| &**table))?;
         Ok(Self {
             namespace: namespace.name.clone(),
-            tables: tables(schema, namespace, set)?,
+            tables: if is_of_all { all_tables(schema, namespace) } else { own.map(|table| Set::new(table, set)).into_iter().collect() },
+            filter,
             bins: bin_names(message)?,
             no_bins: message.attributes.info1 & info1::NO_BINS != 0,
-            filter: filter(message)?,
+            condition: condition(message)?,
         })
     }
 }
 
-/// The filter, which is read anew by each part.
-fn filter(message: &Message<'_>) -> Result<Option<Box<[u8]>>, ResultCode> {
-    let Some(filter) = message.fields.filter else { return Ok(None) };
-    Filter::parse(filter)?;
-    Ok(Some(filter.into()))
+/// The expression that records have to meet, which is read anew by each part.
+fn condition(message: &Message<'_>) -> Result<Option<Box<[u8]>>, ResultCode> {
+    let Some(condition) = message.fields.filter else { return Ok(None) };
+    expression::Filter::parse(condition)?;
+    Ok(Some(condition.into()))
 }
 
 fn partition_id(bytes: &[u8]) -> Result<u16, ResultCode> {
@@ -141,16 +154,11 @@ fn partition_id(bytes: &[u8]) -> Result<u16, ResultCode> {
     if u32::from(id) < SLOT_COUNT { Ok(id) } else { Err(ResultCode::PARAMETER) }
 }
 
-/// The tables to look through, each with its set's name.
-fn tables(schema: &Schema, namespace: &Namespace, set: &str) -> Result<Vec<part::Set>, ResultCode> {
-    if !set.is_empty() {
-        let table = schema.record_set(&namespace.name, set).map_err(|error| declaration_failure(&error))?;
-        return Ok(table.map(|table| part::Set { table: Arc::clone(table), name: set.to_owned() }).into_iter().collect());
-    }
+/// The tables of a namespace, each with its set's name.
+fn all_tables(schema: &Schema, namespace: &Namespace) -> Vec<Set> {
     let keyspace = schema.keyspaces.get(&namespace.name);
     let tables = keyspace.into_iter().flat_map(|keyspace| keyspace.tables.values()).filter(|table| table.records.is_some());
-    let name = |table: &model::Table| if Some(table.name.as_str()) == table_name("") { String::new() } else { table.name.clone() };
-    Ok(tables.map(|table| part::Set { table: Arc::clone(table), name: name(table) }).collect())
+    tables.map(|table| Set::new(table, if Some(table.name.as_str()) == table_name("") { "" } else { &table.name })).collect()
 }
 
 /// The bins that are wanted; empty for all.

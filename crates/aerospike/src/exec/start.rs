@@ -58,7 +58,7 @@ pub fn start<'a>(schema: &'a Schema, message: &Message<'a>, body: &'a [u8], opti
     if !has_record(fields) {
         return scan::start(schema, message, namespace, set, options);
     }
-    if wants_nothing(message) {
+    if wants_nothing(message) || fields.index.is_asked() {
         return Err(ResultCode::PARAMETER);
     }
     let table = match target(schema, namespace, set, &message.attributes, &message.operations)? {

@@ -15,10 +15,7 @@ pub(super) fn check_served(fields: &Fields<'_>, attributes: &Attributes) -> Resu
     if fields.has_transaction || attributes.info4 != 0 {
         return Err(ResultCode::ENTERPRISE_ONLY);
     }
-    if fields.has_index {
-        return Err(ResultCode::INDEX_NOT_FOUND);
-    }
-    if fields.has_udf || fields.has_deadline {
+    if fields.index.has_expression || fields.has_udf || fields.has_deadline {
         return Err(ResultCode::UNSUPPORTED_FEATURE);
     }
     Ok(())

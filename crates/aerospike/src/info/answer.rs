@@ -2,7 +2,7 @@
 
 use super::text::{list, parameter};
 use super::view::{BUILD, NodeView, Partitions};
-use super::{members, namespace, partitions};
+use super::{indexes, members, namespace, partitions};
 use std::fmt::{Display, Write};
 
 /// A reply that is this long gets no further values: names are short and some values long.
@@ -94,11 +94,12 @@ fn value(name: &str, view: &NodeView<'_>) -> String {
         "sets" => namespace::sets(view, path),
         "bins" => namespace::bins(view, path),
         "statistics" => statistics(view),
-        // There are no indexes, functions and jobs.
-        "sindex" | "sindex-list" if path.is_empty() || !path.contains('/') => String::new(),
-        "sindex" | "sindex-stat" | "sindex-delete" => "ERROR:201:no index".to_owned(),
-        "sindex-exists" => "false".to_owned(),
-        "sindex-create" => "ERROR:16:secondary indexes are not served".to_owned(),
+        "sindex" | "sindex-list" => indexes::list(view, path, parameters),
+        "sindex-stat" => indexes::state(view, path, parameters),
+        "sindex-exists" => indexes::exists(view, parameters),
+        // Alone, they are changes.
+        "sindex-create" | "sindex-delete" => "ERROR:4:a change of an index comes alone".to_owned(),
+        // There are no functions and jobs.
         "udf-list" | "jobs" => String::new(),
         "udf-put" | "udf-remove" | "udf-get" => "ERROR:16:user-defined functions are not served".to_owned(),
         "query-show" | "scan-show" if parameters.is_empty() => String::new(),

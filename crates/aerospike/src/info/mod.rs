@@ -4,12 +4,15 @@
 //! the forms of values are those of the version in [`BUILD`].
 
 mod answer;
+mod indexes;
 mod members;
 mod namespace;
 mod partitions;
 mod text;
 mod truncation;
 mod view;
+
+pub(crate) use text::parameter;
 
 pub use answer::{answer, write_value};
 pub use truncation::Truncation;

@@ -8,7 +8,7 @@ use model::record_set::{NO_SET, RecordSet};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-const NO_NAMESPACE: &str = "ERROR:20:no such namespace";
+pub(super) const NO_NAMESPACE: &str = "ERROR:20:no such namespace";
 
 /// How often expired records are looked for, in seconds. They are gone for clients the moment they expire.
 const EXPIRY_PERIOD_S: u32 = 120;

@@ -2,9 +2,13 @@
 
 use super::*;
 use crate::exec::Namespace;
+use crate::index::IndexChange;
 use base64::Engine;
 use model::record_set::NewBin;
 use model::{DataType, Schema};
+
+const INDEXES: &str = "ns=test:indexname=no_set:set=NULL:bin=b:type=numeric:indextype=default:context=null:state=WO;\
+                       ns=test:indexname=age:set=users:bin=a:type=numeric:indextype=default:context=null:state=RW";
 
 /// The values of names, on a node with the namespaces `test` and `bar`, of which `test` has two sets and records without a set.
 fn values(names: &str) -> Vec<(String, String)> {
@@ -17,6 +21,18 @@ fn values_of(cluster: Option<Box<dyn Cluster>>, names: &str) -> Vec<(String, Str
     for (set, bins) in [("users", vec![bin("a"), bin("b")]), ("", vec![bin("b")]), ("orders", vec![])] {
         schema = schema.declare_bins("test", set, &bins, 1).unwrap().unwrap().schema;
     }
+    let created = |command: &str| match IndexChange::of_request(command) {
+        Some(Ok(IndexChange::Create { name, definition, .. })) => (name, definition),
+        other => panic!("{other:?}"),
+    };
+    let built = schema.next_table;
+    for command in
+        ["sindex-create:ns=test;set=users;indexname=age;indexdata=a,NUMERIC", "sindex-create:ns=test;indexname=no_set;bin=b;type=numeric"]
+    {
+        let (name, definition) = created(command);
+        let table = if name == "age" { "users" } else { "_no_set" };
+        assert_eq!(definition.add(&mut schema, "test", table, &name), Ok(true));
+    }
     let namespaces = ["test", "bar"].map(|name| Namespace { name: name.to_owned(), default_ttl_s: 0 });
     let view = NodeView {
         node_name: "BB9000000000001",
@@ -25,6 +41,7 @@ fn values_of(cluster: Option<Box<dyn Cluster>>, names: &str) -> Vec<(String, Str
         speaks_tls: true,
         namespaces: &namespaces,
         schema: &schema,
+        built_indexes: vec![built],
         uptime_s: 5,
         client_connections: 2,
         cluster,
@@ -94,11 +111,22 @@ fn what_is_not_served_says_so() {
     let cases = [
         ("nonsense", "ERROR:4:unrecognized command"),
         ("set-config:context=service;proto-fd-max=1", "ERROR:4:unrecognized command"),
-        ("sindex-create:ns=test;indexname=i;bin=a;type=NUMERIC", "ERROR:16:secondary indexes are not served"),
-        ("sindex-delete:ns=test;indexname=i", "ERROR:201:no index"),
-        ("sindex/test/i", "ERROR:201:no index"),
+        ("sindex-create:ns=test;indexname=i;bin=a;type=NUMERIC", "ERROR:4:a change of an index comes alone"),
+        ("sindex/test/i", "ERROR:201:no index of this name"),
+        ("sindex/test/age", "load_pct=100;state=RW"),
+        ("sindex-stat:ns=test;indexname=age", "load_pct=100;state=RW"),
+        ("sindex-stat:namespace=test;indexname=no_set", "load_pct=0;state=WO"),
+        ("sindex-stat:ns=test", "ERROR:4:the namespace or the index's name is missing"),
+        ("sindex-stat:ns=none;indexname=age", "ERROR:20:no such namespace"),
         ("sindex-exists:ns=test;indexname=i", "false"),
-        ("sindex-list:ns=test", ""),
+        ("sindex-exists:ns=test;indexname=age", "true"),
+        ("sindex-exists:ns=bar;indexname=age", "false"),
+        ("sindex-exists", "ERROR:4:the namespace or the index's name is missing"),
+        ("sindex-list:ns=bar", ""),
+        ("sindex/none", "ERROR:20:no such namespace"),
+        ("sindex", INDEXES),
+        ("sindex/test", INDEXES),
+        ("sindex-list:ns=test", INDEXES),
         ("udf-list", ""),
         ("udf-put:filename=x;content=eA==", "ERROR:16:user-defined functions are not served"),
         ("query-show:trid=1", "ERROR:2:no such job"),

@@ -3,7 +3,7 @@
 use std::fmt::{Display, Write};
 
 /// A parameter of a command: `command:name=value;name=value`.
-pub(super) fn parameter<'a>(parameters: &'a str, name: &str) -> Option<&'a str> {
+pub(crate) fn parameter<'a>(parameters: &'a str, name: &str) -> Option<&'a str> {
     parameters.split(';').filter_map(|pair| pair.split_once('=')).find(|(key, _)| *key == name).map(|(_, value)| value)
 }
 

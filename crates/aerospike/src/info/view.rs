@@ -1,7 +1,7 @@
 //! What a node shows of itself.
 
 use crate::exec::Namespace;
-use base::SLOT_COUNT;
+use base::{SLOT_COUNT, TableId};
 use model::Schema;
 use std::net::SocketAddr;
 
@@ -23,6 +23,8 @@ pub struct NodeView<'a> {
     pub namespaces: &'a [Namespace],
     /// Sets and bins.
     pub schema: &'a Schema,
+    /// The tables of entries of the indexes that this node has completely.
+    pub built_indexes: Vec<TableId>,
     /// Seconds since the node started.
     pub uptime_s: u64,
     /// Connections of this protocol, on this core.

@@ -16,6 +16,8 @@ mod tests;
 
 pub use effect::{Change, Effect};
 
+pub(crate) use cdt::{kind_of_path, within};
+
 use crate::ResultCode;
 use crate::value::Particle;
 

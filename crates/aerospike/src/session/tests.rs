@@ -40,6 +40,7 @@ impl Server for Echo {
             speaks_tls: false,
             namespaces: &self.namespaces,
             schema: &self.schema,
+            built_indexes: Vec::new(),
             uptime_s: 0,
             client_connections: 0,
             cluster: None,
@@ -53,6 +54,12 @@ impl Server for Echo {
         }
         value.extend_from_slice(b"ok");
         Progress::Replied
+    }
+
+    fn change_index(&mut self, change: &IndexChange, value: &mut Vec<u8>) -> Progress {
+        self.served.push(change.name().into());
+        value.extend_from_slice(b"ok");
+        if self.later { Progress::Waiting } else { Progress::Replied }
     }
 
     fn message(&mut self, message: &Message<'_>, body: &[u8], out: &mut Vec<u8>) -> Progress {
@@ -249,5 +256,26 @@ fn who_has_to_log_in_first_is_told_nothing() {
     let _ = session.receive(&framed(Kind::Info, b"node\ntruncate:namespace=test\n"), &mut out, PLENTY, &mut server);
     let refused = "ERROR:80:not authenticated";
     assert_eq!(String::from_utf8_lossy(&out[HEADER_BYTES..]), format!("node\t{refused}\ntruncate:namespace=test\t{refused}\n"));
+    assert!(server.served.is_empty());
+}
+
+#[test]
+fn changes_of_indexes_are_answered_by_name_at_once_or_later() {
+    let command = b"sindex-create:ns=test;set=s;indexname=i;indexdata=b,STRING\n";
+    let expected = framed(Kind::Info, &[&command[..command.len() - 1], b"\tok\n"].concat());
+    for later in [false, true] {
+        let (mut session, mut out, mut server) = (Session::new(address(), 1_000), Vec::new(), Echo::new(later));
+        let _ = session.receive(&framed(Kind::Info, command), &mut out, PLENTY, &mut server);
+        assert_eq!(server.served, [b"i"]);
+        if later {
+            assert!(out.is_empty());
+            session.append_late_reply(b"ok", &mut out);
+        }
+        assert_eq!(out, expected);
+    }
+    let (mut session, mut out, mut server) = (Session::new(address(), 1_000), Vec::new(), Echo::new(false));
+    let _ =
+        session.receive(&framed(Kind::Info, b"sindex-create:ns=test;indexname=i;indexdata=b,GEO2DSPHERE\n"), &mut out, PLENTY, &mut server);
+    assert!(String::from_utf8_lossy(&out).contains("ERROR:16:"), "{}", String::from_utf8_lossy(&out));
     assert!(server.served.is_empty());
 }

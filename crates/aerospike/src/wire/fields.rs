@@ -32,6 +32,29 @@ pub mod field {
     pub const FILTER: u8 = 43;
 }
 
+/// The fields that are about a secondary index.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IndexFields<'a> {
+    /// Its name.
+    pub name: Option<&'a [u8]>,
+    /// The bin and the values that are wanted.
+    pub range: Option<&'a [u8]>,
+    /// The place within lists and maps that it is of.
+    pub context: Option<&'a [u8]>,
+    /// What of a list or map it is of: a byte.
+    pub part: Option<&'a [u8]>,
+    /// Whether it is of an expression.
+    pub has_expression: bool,
+}
+
+impl IndexFields<'_> {
+    /// Whether an index is asked.
+    #[must_use]
+    pub fn is_asked(&self) -> bool {
+        self.range.is_some() || self.name.is_some()
+    }
+}
+
 /// The fields that mean something here; the others are skipped, or noted when a request must not be served without them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fields<'a> {
@@ -57,8 +80,8 @@ pub struct Fields<'a> {
     pub query_bins: Option<&'a [u8]>,
     /// An expression that records have to meet.
     pub filter: Option<&'a [u8]>,
-    /// Whether a secondary index is asked.
-    pub has_index: bool,
+    /// Which secondary index is asked.
+    pub index: IndexFields<'a>,
     /// Whether a function of the user's is to run.
     pub has_udf: bool,
     /// Whether it belongs to a transaction over several records.
@@ -95,7 +118,11 @@ impl<'a> Fields<'a> {
                 field::BATCH | field::BATCH_WITH_SET => fields.batch = Some(data),
                 field::QUERY_BINS => fields.query_bins = Some(data),
                 field::FILTER => fields.filter = Some(data),
-                field::INDEX_NAME..=field::INDEX_EXPRESSION | field::INDEX_TYPE => fields.has_index = true,
+                field::INDEX_NAME => fields.index.name = Some(data),
+                field::INDEX_RANGE => fields.index.range = Some(data),
+                field::INDEX_CONTEXT => fields.index.context = Some(data),
+                field::INDEX_EXPRESSION => fields.index.has_expression = true,
+                field::INDEX_TYPE => fields.index.part = Some(data),
                 field::UDF_PACKAGE..=field::UDF_OPERATION => fields.has_udf = true,
                 field::TRANSACTION_ID => fields.has_transaction = true,
                 field::TRANSACTION_DEADLINE => fields.has_deadline = true,

@@ -143,6 +143,9 @@ pub(super) fn drop_index(context: &Context<'_>, statement: &ast::DropIndex) -> R
     if table.is_container() {
         return Err(DdlError::Container { keyspace: table.keyspace.clone(), table: table.name.clone() });
     }
+    if table.records.is_some() {
+        return Err(DdlError::RecordSet { keyspace: table.keyspace.clone(), table: table.name.clone() });
+    }
     let changed = |table: &mut Table| drop(table.indexes.remove(name));
     Ok(with_table(context, context.schema.clone(), table, changed, vec![index.id]))
 }

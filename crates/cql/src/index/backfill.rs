@@ -8,8 +8,8 @@ use crate::wire::writer::{write_long, write_short_bytes};
 use crate::wire::{Reader, WireError};
 use base::{Slot, Token};
 use model::operation::{
-    Context, INDEX_STATE_KEY, Operation, PartitionKey, Position, RowStore, Stop, Visit, WriteSet, index_slot_key, index_slot_token,
-    is_index_complete,
+    Context, INDEX_STATE_KEY, IndexedValues, Operation, PartitionKey, Position, RowStore, Stop, Visit, WriteSet, index_slot_key,
+    index_slot_token, is_index_complete,
 };
 use model::row::{Content, RowView, RowWriter, Stamp};
 use model::{Index, Table};
@@ -42,6 +42,12 @@ impl Backfill {
     pub fn new(table: &Arc<Table>, index: &Arc<Index>, slot: Slot) -> Option<Self> {
         let entries = Entries::new(Arc::clone(table), Arc::clone(index))?;
         Some(Self { entries, table: Arc::clone(table), index: Arc::clone(index), slot })
+    }
+
+    /// As [`Entries::of_values_within`].
+    #[must_use]
+    pub fn of_values_within(self, within: Option<Arc<dyn IndexedValues>>) -> Self {
+        Self { entries: self.entries.of_values_within(within), ..self }
     }
 }
 

@@ -6,8 +6,8 @@ use super::key::{self, EntryKey};
 use crate::value::{self, comparable, layout};
 use base::Token;
 use model::operation::{
-    Context, Direction, FIRST_ROW_BYTE, INDEX_OVERSIZE_KEY, PartitionKey, RANGE_DELETION_PREFIX, RowChange, RowObserver, RowStore, Stop,
-    Visit, WriteSet, index_slot_key, index_slot_token, purge_after_s,
+    Context, Direction, FIRST_ROW_BYTE, INDEX_OVERSIZE_KEY, IndexedValues, PartitionKey, RANGE_DELETION_PREFIX, RowChange, RowObserver,
+    RowStore, Stop, Visit, WriteSet, index_slot_key, index_slot_token, purge_after_s,
 };
 use model::row::{Cell, Content, Deletion, ElementContent, RowView, RowWriter, Stamp};
 use model::{Column, ColumnId, ColumnKind, DataType, Index, IndexPart, Order, Table};
@@ -16,6 +16,9 @@ use std::sync::Arc;
 
 /// A deletion of a partition or range takes the entries of so many rows away. Those of others stay, and are found to be of no row when they are met.
 const COVERED_ROWS_MAX: usize = 1024;
+
+/// A cell whose values a protocol tells has so many entries; a slot with a cell of more is scanned.
+const VALUES_WITHIN_MAX: usize = 1024;
 
 /// A row expires by the clock of whoever reads it, which may be behind: its entry is there for so much longer.
 const CLOCKS_APART_S: u32 = 3600;
@@ -28,6 +31,8 @@ pub struct Entries {
     position: usize,
     /// What is done to texts first.
     analysis: Option<Analysis>,
+    /// Tells the values within a cell, if the column's type does not.
+    within: Option<Arc<dyn IndexedValues>>,
 }
 
 /// Keys of entries, with what they live by.
@@ -57,7 +62,13 @@ impl Entries {
         }
         let (position, column) = table.column_of_id(index.column)?;
         let analysis = Analysis::of(&index, indexed_type(&column.data_type, index.part));
-        Some(Self { table, index, position, analysis })
+        Some(Self { table, index, position, analysis, within: None })
+    }
+
+    /// Has entries of the values that these tell of a cell, not of the cell.
+    #[must_use]
+    pub fn of_values_within(self, within: Option<Arc<dyn IndexedValues>>) -> Self {
+        Self { within, ..self }
     }
 
     fn column(&self) -> &Column {
@@ -124,6 +135,17 @@ impl Entries {
 
     /// Entries of a value that is one cell or a part of the key.
     fn value(&self, value: &[u8], stamp: Stamp, place: Place<'_>, entries: &mut OfRow) {
+        if let Some(within) = &self.within {
+            let mut count = 0;
+            return within.visit(value, &mut |ty, value| {
+                count += 1;
+                if count <= VALUES_WITHIN_MAX {
+                    self.add(&[(ty, value)], stamp, place, entries);
+                } else {
+                    entries.has_oversize = true;
+                }
+            });
+        }
         match (&self.column().data_type, self.index.part) {
             (DataType::List(ty, _) | DataType::Set(ty, _), IndexPart::Values) => {
                 layout::elements(value).for_each(|element| self.add(&[(ty, element)], stamp, place, entries));

@@ -114,7 +114,7 @@ fn expectations_are_checked_before_anything_is_written() {
         ("a function", put(0, 0, 0).field(field::UDF_PACKAGE, b"p"), 16, 16),
         ("a transaction", put(0, 0, 0).field(field::TRANSACTION_ID, &[0; 8]), 25, 25),
         ("digests of an old batch", put(0, 0, 0).field(field::TRANSACTION_DEADLINE, &[0; 20]), 16, 16),
-        ("an index", put(0, 0, 0).field(field::INDEX_RANGE, &[0]), 201, 201),
+        ("an index", put(0, 0, 0).field(field::INDEX_RANGE, &[0]), 4, 4),
         ("another namespace", Ask::about(&[(field::NAMESPACE, b"none"), (field::DIGEST, &[0; 20])]), 20, 20),
         ("a set that cannot be", Ask::about(&[(field::NAMESPACE, b"test"), (field::SET, b"a:b"), (field::DIGEST, &[0; 20])]), 4, 4),
         ("an old batch", Ask::of(1).info(info1::READ | info1::BATCH, 0, 0), 16, 16),

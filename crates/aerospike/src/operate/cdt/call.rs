@@ -244,6 +244,13 @@ fn parse_path<'a>(reader: &mut Reader<'a>) -> Result<Vec<Step<'a>>, ResultCode> 
     (0..count / 2).map(|_| parse_step(reader)).collect()
 }
 
+/// The steps of a path that is all there is.
+pub(super) fn parse_path_alone(path: &[u8]) -> Result<Vec<Step<'_>>, ResultCode> {
+    let mut reader = Reader::new(path);
+    let steps = parse_path(&mut reader)?;
+    if reader.is_empty() { Ok(steps) } else { Err(ResultCode::PARAMETER) }
+}
+
 fn parse_step<'a>(reader: &mut Reader<'a>) -> Result<Step<'a>, ResultCode> {
     let kind = integer_head(reader)?;
     let container = match kind & 0x30 {

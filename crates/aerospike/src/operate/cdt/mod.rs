@@ -17,7 +17,7 @@ use super::effect::{Change, Effect};
 use crate::ResultCode;
 use crate::value::msgpack::{Head, Malformed, Reader};
 use crate::value::{Particle, ParticleType};
-use call::{Call, Container};
+use call::{Call, Container, Create, Step};
 
 impl From<Malformed> for ResultCode {
     fn from(_: Malformed) -> Self {
@@ -39,6 +39,29 @@ pub(super) fn read<'a>(bin: Option<&Particle<'a>>, operand: &Particle<'a>) -> Re
         Container::Map => map::read(&call, container)?,
     };
     Ok(Effect::answer(result))
+}
+
+/// The type of bins that a path by itself leads into, as indexes and queries have one.
+///
+/// # Errors
+/// It is no path, or one that makes what is missing.
+pub(crate) fn kind_of_path(path: &[u8]) -> Result<ParticleType, ResultCode> {
+    let steps = steps(path)?;
+    match steps.first().map(|step| step.container) {
+        Some(Container::List) => Ok(ParticleType::List),
+        Some(Container::Map) => Ok(ParticleType::Map),
+        None => Err(ResultCode::PARAMETER),
+    }
+}
+
+/// The value at the end of a path by itself; none if that leads nowhere.
+pub(crate) fn within<'a>(bin: &'a [u8], path: &'a [u8]) -> Option<&'a [u8]> {
+    path::resolve(bin, &steps(path).ok()?).ok().flatten()
+}
+
+fn steps(path: &[u8]) -> Result<Vec<Step<'_>>, ResultCode> {
+    let steps = call::parse_path_alone(path)?;
+    if steps.iter().all(|step| step.create == Create::No) { Ok(steps) } else { Err(ResultCode::PARAMETER) }
 }
 
 /// Changes a list or map.

@@ -4,6 +4,7 @@ use super::audited::{PROTOCOL, TAG, event, failure_of};
 use super::records::Records;
 use crate::audit::{Category, Event, Failure, Operation, Source};
 use crate::message::Message;
+use aerospike::index::IndexChange;
 use aerospike::info::Truncation;
 use aerospike::session::Progress;
 use aerospike::wire;
@@ -28,6 +29,21 @@ impl<R: Reactor<Message = Message>> Records<'_, R> {
             kind: "TRUNCATE",
             keyspace: Some(truncation.namespace.into()),
             object: truncation.set.map(Into::into),
+            operation: Operation::None,
+        };
+        self.audit(event, progress, failure_of(&value[start..]));
+        progress
+    }
+
+    /// Makes or drops an index, and has the audit log tell of it.
+    pub(super) fn change_index_audited(&mut self, change: &IndexChange, value: &mut Vec<u8>) -> Progress {
+        let start = value.len();
+        let progress = self.change_index_checked(change, value);
+        let event = Event {
+            category: Category::Ddl,
+            kind: if matches!(change, IndexChange::Create { .. }) { "CREATE INDEX" } else { "DROP INDEX" },
+            keyspace: Some(change.namespace().into()),
+            object: Some(change.name().into()),
             operation: Operation::None,
         };
         self.audit(event, progress, failure_of(&value[start..]));

@@ -1,6 +1,7 @@
 //! Aerospike on a core: records, what a node shows of itself, users and what they may do, and failures as result codes.
 //!
-//! `client` is a connection with its client, whom `security` logs in; `connection` is what the node asks of it; `rights` says what that may do, `role_changes` changes users and roles.
+//! `client` is a connection with its client, whom `security` logs in; `connection` is what the node asks of it; `rights` says what that may do, `role_changes` changes users and roles,
+//! `indexes` makes and drops secondary indexes.
 
 mod answer;
 mod audit;
@@ -9,12 +10,16 @@ mod client;
 mod connection;
 mod declarations;
 mod failures;
+mod indexes;
 mod records;
 mod rights;
 mod role_changes;
 mod security;
 mod travel;
 mod view;
+
+#[cfg(test)]
+mod tests;
 
 pub(crate) use self::answer::Answer;
 pub(crate) use self::client::Connected;
@@ -62,7 +67,7 @@ impl ReplyForm for Answer {
     fn write_failure(self, error: &ShardError, out: &mut Vec<u8>) {
         match self {
             Self::Message(shape) => shape.write(out, failure(error)),
-            Self::Info => write_value(out, Err(error.to_string())),
+            Self::Info => write_value(out, Err((ResultCode::SERVER_ERROR, error.to_string()))),
             Self::Security => write_result(out, failure(error)),
         }
     }
@@ -71,7 +76,7 @@ impl ReplyForm for Answer {
         match self {
             Self::Message(shape) => shape.write(out, outcome.as_ref().err().map_or(ResultCode::OK, schema_failure)),
             Self::Security => write_result(out, outcome.as_ref().err().map_or(ResultCode::OK, schema_failure)),
-            Self::Info => write_value(out, outcome.as_ref().map(|_| ()).map_err(ToString::to_string)),
+            Self::Info => write_value(out, outcome.as_ref().map(|_| ()).map_err(|failure| (schema_failure(failure), failure.to_string()))),
         }
     }
 }
@@ -99,9 +104,9 @@ impl RequestCoordinator for Box<dyn RecordCoordinator> {
 }
 
 /// Appends the value of a command that changes something.
-fn write_value(out: &mut Vec<u8>, outcome: Result<(), String>) {
+fn write_value(out: &mut Vec<u8>, outcome: Result<(), (ResultCode, String)>) {
     match outcome {
         Ok(()) => out.extend_from_slice(b"ok"),
-        Err(failure) => out.extend_from_slice(format!("ERROR:{}:{failure}", ResultCode::SERVER_ERROR.0).as_bytes()),
+        Err((code, failure)) => out.extend_from_slice(format!("ERROR:{}:{failure}", code.0).as_bytes()),
     }
 }

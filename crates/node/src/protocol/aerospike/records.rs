@@ -21,6 +21,7 @@ use crate::schema_changes::{SchemaAction, SchemaOutcome, SchemaRequest};
 use crate::slow::{Subject, Waited};
 use aerospike::ResultCode;
 use aerospike::exec::{self, Need, Options, RecordCoordinator, Shape, Work};
+use aerospike::index::IndexChange;
 use aerospike::info::{NodeView, Truncation};
 use aerospike::session::{Progress, Server};
 use aerospike::wire::{self, info2};
@@ -70,6 +71,13 @@ impl<R: Reactor<Message = Message>> Server for Records<'_, R> {
         match self.core.audit {
             None => self.truncate_checked(truncation, value),
             Some(_) => self.truncate_audited(truncation, value),
+        }
+    }
+
+    fn change_index(&mut self, change: &IndexChange, value: &mut Vec<u8>) -> Progress {
+        match self.core.audit {
+            None => self.change_index_checked(change, value),
+            Some(_) => self.change_index_audited(change, value),
         }
     }
 

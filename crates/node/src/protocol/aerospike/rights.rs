@@ -5,6 +5,7 @@ use super::client::{Client, LastSet};
 use super::records::Records;
 use crate::message::Message;
 use aerospike::ResultCode;
+use aerospike::index::IndexChange;
 use aerospike::info::Truncation;
 use aerospike::operate;
 use aerospike::wire::{self, Attributes, BatchEntries, Fields, Operations, info1, info2};
@@ -17,6 +18,7 @@ use std::sync::Arc;
 const READ: Permissions = Permissions::of(&[Permission::Select]);
 const WRITE: Permissions = Permissions::of(&[Permission::Modify]);
 const TRUNCATE: Permissions = Permissions::of(&[Permission::Drop]);
+const INDEX: Permissions = Permissions::of(&[Permission::Alter]);
 
 impl<R: Reactor<Message = Message>> Records<'_, R> {
     /// Refuses a request that the client's role may not make.
@@ -50,6 +52,17 @@ impl<R: Reactor<Message = Message>> Records<'_, R> {
         let set = truncation.set.unwrap_or_default().as_bytes();
         let permissions = client.on(&rights, truncation.namespace.as_bytes(), set, truncation.set.is_none());
         if TRUNCATE.without(permissions).is_empty() { Ok(()) } else { Err(ResultCode::ROLE_VIOLATION) }
+    }
+
+    /// Refuses to make or drop an index for a client whose role may not.
+    pub(super) fn check_index_change(&mut self, change: &IndexChange) -> Result<(), ResultCode> {
+        if !self.core.config.requires_login {
+            return Ok(());
+        }
+        let Some((client, rights)) = self.checked()? else { return Ok(()) };
+        let set = if let IndexChange::Create { set, .. } = change { Some(set.as_bytes()) } else { None };
+        let permissions = client.on(&rights, change.namespace().as_bytes(), set.unwrap_or_default(), set.is_none());
+        if INDEX.without(permissions).is_empty() { Ok(()) } else { Err(ResultCode::ROLE_VIOLATION) }
     }
 
     /// The client and what its role may do; none if it may do everything.

@@ -4,7 +4,7 @@ use crate::cluster::View;
 use crate::config::aerospike_name;
 use crate::core::Core;
 use aerospike::info::{Cluster, NodeView, Partitions, Peer};
-use base::{NodeId, Now};
+use base::{NodeId, Now, TableId};
 use cluster::{Member, MemberState};
 use std::collections::BTreeSet;
 
@@ -24,12 +24,29 @@ impl Core {
             speaks_tls: config.client_tls.is_some(),
             namespaces: &config.aerospike.namespaces,
             schema: &self.schema,
+            built_indexes: self.built_indexes(),
             uptime_s: (now.wall_s() - i64::from(config.started_s)).max(0).unsigned_abs(),
             client_connections: self.connections.count(),
             cluster: self.cluster.as_ref().map(|cluster| {
                 let forgets = now.monotonic_us >= cluster.membership.members_moved_us + FORGETTING_US;
                 Box::new(Shown { view: &cluster.view, forgets, missed: cluster.missed() }) as Box<dyn Cluster>
             }),
+        }
+    }
+}
+
+impl Core {
+    /// The tables of entries of the indexes that all cores of this member have completely.
+    fn built_indexes(&self) -> Vec<TableId> {
+        let has_indexes = self.config.aerospike.namespaces.iter().any(|namespace| {
+            self.schema
+                .keyspaces
+                .get(&namespace.name)
+                .is_some_and(|keyspace| keyspace.tables.values().any(|table| !table.indexes.is_empty()))
+        });
+        match &self.config.board {
+            Some(board) if has_indexes => board.indexes_built(self.cores),
+            _ => Vec::new(),
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::core::Core;
 use crate::message::{Message, PartId};
 use crate::protocol::Reply;
 use crate::requests::{REQUEST_BYTES, Request};
+use aerospike::index::values_within;
 use base::TableId;
 use cql::cdc;
 use cql::exec::ViewEntries;
@@ -33,7 +34,7 @@ const LOOK_EVERY_US: u64 = 1_000_000;
 pub(crate) fn observations(schema: &Schema, table: &Arc<Table>) -> Vec<Observation> {
     let observe = |(index, entries): (Arc<Index>, index::Entries)| Observation {
         table: table.id,
-        observer: Arc::new(entries),
+        observer: Arc::new(entries.of_values_within(values_within(table, &index))),
         derived: vec![index.id],
         truncation: DerivedTruncation::WithTable,
     };
@@ -88,7 +89,7 @@ impl Core {
             let Some(table) = self.schema.tables().find(of_index) else { continue };
             let Some(index) = table.indexes.values().find(|index| index.id == place.0) else { continue };
             if let Some(backfill) = Backfill::new(table, index, place.1) {
-                break (place, backfill);
+                break (place, backfill.of_values_within(values_within(table, index)));
             }
         };
         self.protocols.cql.backfills.current = Some(place);

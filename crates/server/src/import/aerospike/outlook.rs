@@ -75,12 +75,12 @@ fn known_sets(source: &Connector, namespace: &str) -> Result<BTreeSet<String>, I
     Ok(sets)
 }
 
-/// Secondary indexes and users' functions, which TarnDB does not serve to the protocol's clients.
+/// Secondary indexes, which clients make again, and users' functions, which TarnDB does not serve to the protocol's clients.
 fn left_out(source: &Connector, connection: &mut Connection, namespace: &str) -> Result<Vec<String>, ImportError> {
     let indexes = value(source, connection, &format!("sindex-list:ns={namespace}"))?;
     let functions = value(source, connection, "udf-list")?;
     let indexes =
-        values_of(&indexes, "indexname").map(|name| format!("index {name}: TarnDB serves no secondary indexes to Aerospike's clients"));
+        values_of(&indexes, "indexname").map(|name| format!("index {name}: make it again with sindex-create, once its set is here"));
     let functions =
         values_of(&functions, "filename").map(|name| format!("module {name}: TarnDB runs no functions for Aerospike's clients"));
     Ok(indexes.chain(functions).collect())

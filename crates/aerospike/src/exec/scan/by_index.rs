@@ -1,0 +1,219 @@
+//! A query with a filter: the records of a slot by the entries of an index, in the order of a scan.
+//!
+//! An entry proves nothing: the record is read and asked. A slot whose index is not complete yet, or in which too many entries are in the range, is
+//! scanned: so the answer does not depend on how far an index is.
+
+use super::piece::Piece;
+use super::rows::{Digest, Look, Messages, Place, Rows, VISITED_BYTES_MAX, VISITED_ROWS_MAX};
+use crate::index::{EntryRange, FIRST_VALUE, Filter, place_of_entry, value_of_entry};
+use crate::record::Record;
+use base::{Slot, TableId, Token};
+use model::Table;
+use model::operation::{
+    Direction, INDEX_OVERSIZE_KEY, INDEX_STATE_KEY, PartitionKey, Stop, Visit, index_slot_key, index_slot_token, is_index_complete,
+};
+use model::row::RowView;
+use std::collections::BTreeSet;
+
+/// A part looks at so many slots.
+const SLOTS_MAX: u32 = 1_024;
+/// A part reads so many stretches of entries into the filter that knows which slots have a value.
+const COVERED_MAX: u32 = 8;
+/// So many places are picked out of a slot's entries at a time.
+const PICKED_MAX: usize = 256;
+/// A slot with more entries in the range is scanned: those of a range are not in the order of the records.
+const ENTRIES_MAX: usize = 8_192;
+/// While a part waits for the device, so many slots are read ahead.
+const SLOTS_AHEAD: u32 = 128;
+/// So many records are read from the device at a time.
+const RECORDS_AT_ONCE: usize = 64;
+
+/// What is looked through.
+pub(super) struct ByIndex<'a> {
+    pub(super) rows: Rows<'a>,
+    /// The set's table as it is now.
+    pub(super) table: &'a Table,
+    pub(super) filter: &'a Filter,
+}
+
+/// The last place there can be in a slot.
+fn end_of_slot(slot: Slot) -> Place {
+    let mut digest: Digest = [0xFF; 20];
+    digest[..2].copy_from_slice(&(slot.0 | 0xF000).to_le_bytes());
+    (slot.last_token(), digest)
+}
+
+impl ByIndex<'_> {
+    /// Looks through the part's piece.
+    pub(super) fn look(&self, piece: &Piece, found: &mut Messages) -> Result<Look, Stop> {
+        let Some(index) = self.filter.index_of(self.table) else {
+            return self.rows.look(piece, found);
+        };
+        let (mut at, mut last) = (piece.clone(), None);
+        if at.after.map(|digest| (at.from, digest)) == Some(end_of_slot(at.from.slot())) {
+            // A part before has looked through this slot: to do so again would pass for getting on.
+            if at.from >= piece.until {
+                return Ok(Look { reached: None, visited: 0 });
+            }
+            (at.from, at.after) = (Token(at.from.0 + 1), None);
+        }
+        let (mut slots, mut covered, mut visited) = (0, 0, 0);
+        loop {
+            let here = at.from.slot();
+            let next = match self.next_slot(index, here, piece.until.slot()) {
+                Err(Stop::Miss) if last.is_some() => return Ok(Look { reached: last, visited }),
+                next => next?,
+            };
+            let Some((slot, is_covered)) = next else { return Ok(Look { reached: None, visited }) };
+            if slot != here {
+                (at.from, at.after) = (slot.first_token(), None);
+            }
+            at.until = slot.last_token().min(piece.until);
+            let look = match self.slot(index, &at, is_covered, &mut covered, found) {
+                Err(Stop::Miss) => {
+                    self.read_ahead(index, &at, piece.until);
+                    return if last.is_some() { Ok(Look { reached: last, visited }) } else { Err(Stop::Miss) };
+                }
+                look => look?,
+            };
+            visited += look.visited;
+            if look.reached.is_some() || at.until >= piece.until {
+                return Ok(Look { reached: look.reached, visited });
+            }
+            (last, slots) = (Some(end_of_slot(slot)), slots + 1);
+            if slots == SLOTS_MAX || visited >= VISITED_ROWS_MAX || self.rows.has_enough(found) {
+                return Ok(Look { reached: last, visited });
+            }
+            (at.from, at.after) = (Token(at.until.0 + 1), None);
+        }
+    }
+
+    /// The first slot from one on that may have entries in the range, and whether all of its entries are known to be there.
+    fn next_slot(&self, index: TableId, from: Slot, last: Slot) -> Result<Option<(Slot, bool)>, Stop> {
+        match &self.filter.entries.value {
+            Some(value) => self.rows.store.next_slot((index, self.table.id), value, from, last),
+            None => Ok(Some((from, false))),
+        }
+    }
+
+    /// Looks through what is left of a slot.
+    fn slot(&self, index: TableId, at: &Piece, is_covered: bool, covered: &mut u32, found: &mut Messages) -> Result<Look, Stop> {
+        let slot = at.from.slot();
+        let bytes = index_slot_key(slot);
+        let partition = PartitionKey { table: index, token: index_slot_token(slot), bytes: &bytes };
+        if !is_covered {
+            let is_complete = is_index_complete(self.rows.store.get(&partition, INDEX_STATE_KEY)?);
+            if !is_complete || self.rows.store.get(&partition, INDEX_OVERSIZE_KEY)?.is_some() {
+                return self.rows.look(at, found);
+            }
+            let is_value = self.filter.entries.value.is_some();
+            if is_value && *covered < COVERED_MAX && self.rows.store.cover_slot(&partition, FIRST_VALUE, value_of_entry) {
+                *covered += 1;
+            }
+        }
+        let (mut at, mut visited, mut bytes) = (at.clone(), 0, 0);
+        loop {
+            let Some((places, are_all)) = self.pick(&partition, &at)? else {
+                let look = self.rows.look(&at, found)?;
+                return Ok(Look { visited: visited + look.visited, ..look });
+            };
+            for places in places.chunks(RECORDS_AT_ONCE) {
+                let last = match self.read(places, &mut bytes, found) {
+                    Err(Stop::Miss) if visited > 0 => return Ok(Look { reached: at.after.map(|digest| (at.from, digest)), visited }),
+                    last => last?,
+                };
+                visited += places.len();
+                (at.from, at.after) = (last.0, Some(last.1));
+                if bytes >= VISITED_BYTES_MAX || self.rows.has_enough(found) {
+                    return Ok(Look { reached: Some(last), visited });
+                }
+            }
+            if are_all {
+                return Ok(Look { reached: None, visited });
+            }
+            if visited >= VISITED_ROWS_MAX {
+                return Ok(Look { reached: at.after.map(|digest| (at.from, digest)), visited });
+            }
+        }
+    }
+
+    /// Asks for what the slots after this one need, so that it is read from the device together with what is missing here: their entries, and the records
+    /// of those that are in memory already.
+    fn read_ahead(&self, index: TableId, at: &Piece, until: Token) {
+        let (mut at, mut records) = (at.clone(), 0);
+        for _ in 0..SLOTS_AHEAD {
+            if at.until >= until || records >= RECORDS_AT_ONCE {
+                return;
+            }
+            let Ok(Some((slot, _))) = self.next_slot(index, Slot(at.until.slot().0 + 1), until.slot()) else { return };
+            at = Piece { from: slot.first_token(), after: None, until: slot.last_token().min(until) };
+            let bytes = index_slot_key(slot);
+            let partition = PartitionKey { table: index, token: index_slot_token(slot), bytes: &bytes };
+            let Ok(state) = self.rows.store.get(&partition, INDEX_STATE_KEY) else { continue };
+            let Ok(Some((places, _))) = (if is_index_complete(state) { self.pick(&partition, &at) } else { Ok(None) }) else { continue };
+            for (token, digest) in places.iter().take(RECORDS_AT_ONCE) {
+                records += 1;
+                // What comes of it shows when it is this slot's turn.
+                let _ = self.rows.store.get(&PartitionKey { table: self.table.id, token: *token, bytes: digest }, &[]);
+            }
+        }
+    }
+
+    /// The first places of a piece that have entries, and whether those are all; `None` if there are too many entries to look at.
+    fn pick(&self, partition: &PartitionKey<'_>, at: &Piece) -> Result<Option<(Vec<Place>, bool)>, Stop> {
+        let EntryRange { from, to, value } = &self.filter.entries;
+        let from = value.as_ref().map_or_else(|| from.clone(), |value| EntryRange::from_place(value, at.from, at.after.as_ref()));
+        let (mut picked, mut are_all, mut visited) = (BTreeSet::new(), true, 0);
+        let start = (at.from, at.after);
+        self.rows.store.scan(partition, &from, to.as_deref(), Direction::Forward, &mut |key, row| {
+            visited += 1;
+            if visited > ENTRIES_MAX && value.is_none() {
+                return Visit::Stop;
+            }
+            let Some(place) = place_of_entry(key).filter(|_| RowView::new(row).liveness().is_some()) else { return Visit::Continue };
+            if (place.0, Some(place.1)) <= start || place.0 > at.until {
+                return Visit::Continue;
+            }
+            picked.insert(place);
+            if picked.len() > PICKED_MAX {
+                picked.pop_last();
+                are_all = false;
+                // Those of one value only grow.
+                return if value.is_some() { Visit::Stop } else { Visit::Continue };
+            }
+            Visit::Continue
+        })?;
+        let are_too_many = visited > ENTRIES_MAX && value.is_none();
+        Ok((!are_too_many).then(|| (picked.into_iter().collect(), are_all)))
+    }
+
+    /// Reads the records at some places, until they are too many bytes; gives the last place that it has looked at.
+    fn read(&self, places: &[Place], bytes: &mut usize, found: &mut Messages) -> Result<Place, Stop> {
+        let (mut is_missing, former, mut reached) = (false, found.len(), places[0]);
+        for (token, digest) in places {
+            let partition = PartitionKey { table: self.table.id, token: *token, bytes: digest };
+            match self.rows.store.get(&partition, &[]) {
+                // What else is on the device is read together with it.
+                Err(Stop::Miss) => is_missing = true,
+                Err(stop) => return Err(stop),
+                Ok(_) if is_missing => {}
+                Ok(row) => {
+                    reached = (*token, *digest);
+                    let record = row.and_then(|row| Record::of_row(row, self.rows.context.now_s()));
+                    let Some(record) = record.filter(|record| self.rows.wants(record, digest)) else { continue };
+                    let message = self.rows.message(digest, &record);
+                    *bytes += message.len();
+                    found.push((reached, message));
+                    if *bytes >= VISITED_BYTES_MAX {
+                        return Ok(reached);
+                    }
+                }
+            }
+        }
+        if is_missing {
+            found.truncate(former);
+            return Err(Stop::Miss);
+        }
+        Ok(reached)
+    }
+}

@@ -1,0 +1,120 @@
+//! The filter of a query: values of a bin, or of what is in it, that an index has entries of.
+//!
+//! | bytes | the field with the range |
+//! |---|---|
+//! | 1 | number of ranges: 1 |
+//! | 1, … | length of the bin's name, and the name; empty if the index is named |
+//! | 1 | type of the values |
+//! | 4, … | length of the lowest value, and the value |
+//! | 4, … | length of the highest one, and the value |
+
+use super::definition::{Definition, IndexedPart, ValueKind};
+use super::key::EntryRange;
+use crate::ResultCode;
+use crate::record::Record;
+use crate::value::ParticleType;
+use crate::wire::IndexFields;
+use base::TableId;
+use model::Table;
+use model::record_set::RecordSet;
+
+/// What a query asks for.
+#[derive(Clone, Debug)]
+pub(crate) struct Filter {
+    definition: Definition,
+    bin_kind: ParticleType,
+    low: Vec<u8>,
+    high: Vec<u8>,
+    pub(crate) entries: EntryRange,
+}
+
+impl Filter {
+    /// Reads a query's fields; `None` of a scan. An index that is named tells what it is of.
+    ///
+    /// # Errors
+    /// [`ResultCode::INDEX_NOT_FOUND`] for values that no index has; a range that is none.
+    pub(crate) fn read(fields: &IndexFields<'_>, table: Option<&Table>) -> Result<Option<Self>, ResultCode> {
+        let Some(range) = fields.range else {
+            // An index without values is asked for nothing.
+            let has_others = fields.name.is_some() || fields.context.is_some() || fields.part.is_some();
+            return if has_others { Err(ResultCode::PARAMETER) } else { Ok(None) };
+        };
+        let Range { bin, particle, low, high } = Range::read(range).ok_or(ResultCode::PARAMETER)?;
+        let kind = ValueKind::of_particle(particle).ok_or(ResultCode::INDEX_NOT_FOUND)?;
+        let is_range = match kind {
+            ValueKind::Numeric => number(low).ok_or(ResultCode::PARAMETER)? <= number(high).ok_or(ResultCode::PARAMETER)?,
+            ValueKind::String | ValueKind::Blob => low == high,
+        };
+        if !is_range {
+            return Err(ResultCode::PARAMETER);
+        }
+        let definition = match fields.name {
+            Some(name) => named(name, table).filter(|found| found.kind == kind).ok_or(ResultCode::INDEX_NOT_FOUND)?,
+            None => {
+                let part = match fields.part.unwrap_or(&[0]) {
+                    [code] => IndexedPart::of_code(*code).ok_or(ResultCode::PARAMETER)?,
+                    _ => return Err(ResultCode::PARAMETER),
+                };
+                let bin = std::str::from_utf8(bin).map_err(|_| ResultCode::INDEX_NOT_FOUND)?.to_owned();
+                Definition { bin, kind, part, context: fields.context.unwrap_or_default().to_vec() }
+            }
+        };
+        let (bin_kind, entries) = (definition.bin_kind()?, EntryRange::new(kind, low, high));
+        Ok(Some(Self { definition, bin_kind, low: low.to_vec(), high: high.to_vec(), entries }))
+    }
+
+    /// The table of the entries that it asks for; `None` if the set has no such index.
+    pub(crate) fn index_of(&self, table: &Table) -> Option<TableId> {
+        let column = table.records.as_ref()?.column(self.definition.bin.as_bytes(), self.bin_kind as u8)?;
+        let mut indexes = table.indexes.values().filter(|index| index.column == column);
+        indexes.find(|index| Definition::of(table, index).as_ref() == Some(&self.definition)).map(|index| index.id)
+    }
+
+    /// Whether a record has what is asked for.
+    pub(crate) fn is_met(&self, record: &Record<'_>, records: &RecordSet) -> bool {
+        let Some(bin) = record.bin(records, self.definition.bin.as_bytes()).filter(|bin| bin.kind == self.bin_kind) else { return false };
+        let mut is_met = false;
+        self.definition.visit_values(&bin.bytes, &mut |value| is_met = is_met || self.has(value));
+        is_met
+    }
+
+    fn has(&self, value: &[u8]) -> bool {
+        match self.definition.kind {
+            ValueKind::Numeric => number(&self.low) <= number(value) && number(value) <= number(&self.high),
+            ValueKind::String | ValueKind::Blob => value == self.low,
+        }
+    }
+}
+
+fn named(name: &[u8], table: Option<&Table>) -> Option<Definition> {
+    let (table, name) = (table?, std::str::from_utf8(name).ok()?);
+    Definition::of(table, table.indexes.get(name)?)
+}
+
+fn number(bytes: &[u8]) -> Option<i64> {
+    bytes.try_into().ok().map(i64::from_be_bytes)
+}
+
+struct Range<'a> {
+    bin: &'a [u8],
+    particle: u8,
+    low: &'a [u8],
+    high: &'a [u8],
+}
+
+impl<'a> Range<'a> {
+    fn read(bytes: &'a [u8]) -> Option<Self> {
+        let [1, name_bytes, rest @ ..] = bytes else { return None };
+        let (bin, rest) = rest.split_at_checked(usize::from(*name_bytes))?;
+        let (particle, rest) = rest.split_first()?;
+        let (low, rest) = sized(rest)?;
+        let (high, rest) = sized(rest)?;
+        rest.is_empty().then_some(Self { bin, particle: *particle, low, high })
+    }
+}
+
+/// Bytes after their length, and what follows.
+fn sized(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = bytes.split_first_chunk::<4>()?;
+    rest.split_at_checked(u32::from_be_bytes(*length) as usize)
+}
