@@ -19,6 +19,7 @@ from nodes import running, until
 aerospike = pytest.importorskip("aerospike", reason="Aerospike's Python client is missing")
 exception = pytest.importorskip("aerospike.exception")
 expressions = pytest.importorskip("aerospike_helpers.expressions")
+predicates = pytest.importorskip("aerospike.predicates")
 
 NAMESPACE, SET = "test", "rows"
 PARTITIONS = 4096
@@ -253,6 +254,15 @@ def test_batches_and_scans_go_over_members(cluster):
         assert [record.result for record in read] == [0] * 300 + [27] * 1_700
         found = sorted(record[2]["n"] for record in writer.query(NAMESPACE, SET).results({"expressions": small}))
         assert found == list(range(300))
+        writer.index_single_value_create(NAMESPACE, SET, "n", aerospike.INDEX_NUMERIC, "rows_by_n")
+        query = writer.query(NAMESPACE, SET)
+        query.where(predicates.between("n", 250, 349))
+        assert sorted(record[2]["n"] for record in query.results()) == list(range(250, 350)), "right while the index is being made"
+        loaded = lambda: all("load_pct=100" in said for _, said in writer.info_all("sindex-stat:namespace=test;indexname=rows_by_n").values())
+        until("the index is complete on all members", loaded, 20)
+        assert sorted(record[2]["n"] for record in query.results()) == list(range(250, 350))
+        assert sorted(record[2]["n"] for record in query.results({"expressions": small})) == list(range(250, 300))
+        writer.index_remove(NAMESPACE, "rows_by_n")
         removed = writer.batch_remove([key(number) for number in range(0, 100)])
         assert all(record.result == 0 for record in removed.batch_records)
         found = sorted(record[2]["n"] for record in writer.query(NAMESPACE, SET).results())

@@ -101,7 +101,11 @@ impl<'a> Fields<'a> {
         let mut fields = Self::default();
         for _ in 0..count {
             let (length, after) = rest.split_first_chunk::<4>().ok_or(WireError::Truncated("a field's length"))?;
-            let (data, after) = after.split_at_checked(u32::from_be_bytes(*length) as usize).ok_or(WireError::Truncated("a field"))?;
+            let length = u32::from_be_bytes(*length) as usize;
+            // The Java client counts a batch's filter, which is in front of it, as part of the batch, the last field.
+            let is_batch = matches!(after.first(), Some(&(field::BATCH | field::BATCH_WITH_SET)));
+            let length = if is_batch { length.min(after.len()) } else { length };
+            let (data, after) = after.split_at_checked(length).ok_or(WireError::Truncated("a field"))?;
             let (kind, data) = data.split_first().ok_or(WireError::Truncated("a field's type"))?;
             rest = after;
             match *kind {
@@ -130,5 +134,19 @@ impl<'a> Fields<'a> {
             }
         }
         Ok((fields, rest))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_that_is_shorter_than_it_says_is_all_that_is_left() {
+        let fields = [0, 0, 0, 2, field::FILTER, 0xC3, 0, 0, 0, 9, field::BATCH, 1, 2];
+        let (read, rest) = Fields::read(&fields, 2).expect("two fields");
+        assert_eq!((read.filter, read.batch, rest), (Some(&[0xC3][..]), Some(&[1, 2][..]), &[][..]));
+        let others = [0, 0, 0, 9, field::SET, 1, 2];
+        assert_eq!(Fields::read(&others, 1), Err(WireError::Truncated("a field")));
     }
 }

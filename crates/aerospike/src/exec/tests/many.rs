@@ -106,6 +106,16 @@ fn a_batch_answers_for_each_record_by_its_index() {
 }
 
 #[test]
+fn a_batch_has_a_filter_for_all_its_records() {
+    let mut database = filled(3);
+    // The bin `a`, an integer, is 1.
+    let filter = [0x93, 1, 0x93, 81, 2, 0xa1, b'a', 1];
+    let ask = || Batch::default().read(0, 0, b"test").repeat(1, 1).repeat(2, 2).ask().field(field::FILTER, &filter);
+    let results = |said: Vec<Said>| said.iter().map(|said| said.result).collect::<Vec<_>>();
+    assert_eq!(results(by_index(database.ask(&ask()))), [27, 0, 27]);
+}
+
+#[test]
 fn a_batch_writes_deletes_and_operates() {
     let mut database = filled(4);
     let write = Attributes { info2: info2::WRITE, ..Attributes::default() };
