@@ -101,11 +101,12 @@ impl<'a> Fields<'a> {
         let mut fields = Self::default();
         for _ in 0..count {
             let (length, after) = rest.split_first_chunk::<4>().ok_or(WireError::Truncated("a field's length"))?;
-            let length = u32::from_be_bytes(*length) as usize;
-            // The Java client counts a batch's filter, which is in front of it, as part of the batch, the last field.
-            let is_batch = matches!(after.first(), Some(&(field::BATCH | field::BATCH_WITH_SET)));
-            let length = if is_batch { length.min(after.len()) } else { length };
-            let (data, after) = after.split_at_checked(length).ok_or(WireError::Truncated("a field"))?;
+            let (data, after) = match after.split_at_checked(u32::from_be_bytes(*length) as usize) {
+                Some(split) => split,
+                // The Java client counts a batch's filter, which is in front of it, as part of the batch, the last field.
+                None if matches!(after, [field::BATCH | field::BATCH_WITH_SET, ..]) => (after, &[][..]),
+                None => return Err(WireError::Truncated("a field")),
+            };
             let (kind, data) = data.split_first().ok_or(WireError::Truncated("a field's type"))?;
             rest = after;
             match *kind {

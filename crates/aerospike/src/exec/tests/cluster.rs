@@ -1,6 +1,6 @@
 //! Batches and scans whose parts other members run, or nobody.
 
-use super::database::Database;
+use super::database::{Database, Said};
 use super::many::{Batch, by_index, digests, filled, pids, records, scan};
 use super::{digest_of, integer};
 use crate::ResultCode;
@@ -38,6 +38,20 @@ fn a_batch_over_members_is_one_over_cores() {
         let sum = Batch::default().read(0, 31, b"test").repeat(1, 32).repeat(2, 33).ask();
         let sums: Vec<Vec<u8>> = by_index(member.ask(&sum)).into_iter().map(|said| said.bins[0].2.clone()).collect();
         assert_eq!(sums, [integer(1_031).to_vec(), integer(1_032).to_vec(), integer(33).to_vec()]);
+    }
+}
+
+#[test]
+fn a_batch_has_a_filter_wherever_its_parts_run() {
+    // The bin `a`, an integer, is 1; or is 2.
+    let [one, two] = [1, 2].map(|number| [0x93, 1, 0x93, 81, 2, 0xa1, b'a', number]);
+    let batch = || Batch::default().read(0, 0, b"test").repeat(1, 1).repeat(2, 2).repeat(3, 3);
+    let results = |said: Vec<Said>| said.iter().map(|said| said.result).collect::<Vec<_>>();
+    for mut database in [filled(4), member(4)] {
+        assert_eq!(results(by_index(database.ask(&batch().ask().field(field::FILTER, &one)))), [27, 0, 27, 27]);
+        // A record's own goes before the batch's.
+        let own = batch().filtered(4, 2, &two).filtered(5, 1, &two).ask();
+        assert_eq!(results(by_index(database.ask(&own.field(field::FILTER, &one)))), [27, 0, 27, 27, 0, 27]);
     }
 }
 
