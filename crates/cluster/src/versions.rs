@@ -23,6 +23,7 @@
 //! | 15 | columns may have masks, and forwarded CQL requests say whether who has sent them sees masks in place of values; the schema may have CDC logs |
 //! | 16 | roles may have limits |
 //! | 17 | members say where GridDB's clients reach them |
+//! | 18 | record sets may have indexes, also of values within cells |
 
 use std::fmt;
 
@@ -35,7 +36,7 @@ pub struct Versions {
 
 impl Versions {
     /// What this program knows.
-    pub const KNOWN: Self = Self::new(4, 17);
+    pub const KNOWN: Self = Self::new(4, 18);
 
     /// From `oldest` to `latest`.
     ///

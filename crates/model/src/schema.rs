@@ -95,6 +95,12 @@ impl Schema {
         self.has_indexes() || self.tables().any(|table| table.compact)
     }
 
+    /// Whether a record set has an index, perhaps of values within cells.
+    #[must_use]
+    pub fn has_record_set_indexes(&self) -> bool {
+        self.tables().any(|table| table.records.is_some() && !table.indexes.is_empty())
+    }
+
     /// Whether there is a materialized view.
     #[must_use]
     pub fn has_views(&self) -> bool {

@@ -32,6 +32,8 @@ const MASKS_SINCE: u16 = 15;
 const CDC_SINCE: u16 = 15;
 /// The version in which roles have limits.
 const ROLE_LIMITS_SINCE: u16 = 16;
+/// The version in which record sets have indexes: who does not know values within cells would make entries of whole cells.
+const RECORD_SET_INDEXES_SINCE: u16 = 18;
 
 impl State {
     /// Whether every member knows what roles are.
@@ -94,6 +96,12 @@ impl State {
         self.protocol_version() >= ROLE_LIMITS_SINCE
     }
 
+    /// Whether every member knows what indexes of record sets are.
+    #[must_use]
+    pub fn knows_record_set_indexes(&self) -> bool {
+        self.protocol_version() >= RECORD_SET_INDEXES_SINCE
+    }
+
     /// Whether every member knows all that a schema has.
     fn knows_all_of(&self, schema: &Schema) -> bool {
         (schema.roles.is_empty() || self.knows_roles())
@@ -106,6 +114,7 @@ impl State {
             && (!schema.has_masks() || self.knows_masks())
             && (!schema.has_cdc_logs() || self.knows_cdc())
             && (!schema.has_role_limits() || self.knows_role_limits())
+            && (!schema.has_record_set_indexes() || self.knows_record_set_indexes())
     }
 
     pub(crate) fn change_schema(&mut self, expected: u128, document: &[u8]) -> Outcome {

@@ -60,6 +60,7 @@ fn check_members(wanted: &Schema, environment: &SchemaEnvironment<'_>) -> Result
         ("materialized views", wanted.has_views() && !environment.knows_views),
         ("CDC logs", wanted.has_cdc_logs() && !environment.knows_cdc),
         ("functions", has_functions && !environment.knows_functions),
+        ("indexes of record sets", wanted.has_record_set_indexes() && !environment.knows_record_set_indexes),
         ("masked columns", wanted.has_masks() && !environment.knows_masks),
     ];
     match needs.iter().find(|(_, is_missing)| *is_missing) {

@@ -122,6 +122,8 @@ pub struct SchemaEnvironment<'a> {
     pub(crate) knows_role_limits: bool,
     /// Whether every member writes CDC logs.
     pub(crate) knows_cdc: bool,
+    /// Whether every member knows indexes of record sets.
+    pub(crate) knows_record_set_indexes: bool,
 }
 
 /// A change that can be made.

@@ -23,10 +23,31 @@ const COVERED_MAX: u32 = 8;
 const PICKED_MAX: usize = 256;
 /// A slot with more entries in the range is scanned: those of a range are not in the order of the records.
 const ENTRIES_MAX: usize = 8_192;
+/// A part looks at so many entries, and then only ends the slot that it is in.
+const VISITED_ENTRIES_MAX: usize = 32_768;
 /// While a part waits for the device, so many slots are read ahead.
 const SLOTS_AHEAD: u32 = 128;
 /// So many records are read from the device at a time.
 const RECORDS_AT_ONCE: usize = 64;
+
+/// What a part has looked at, in all its slots together.
+#[derive(Default)]
+struct Visited {
+    entries: usize,
+    /// Records, and places that turned out to have none.
+    rows: usize,
+    bytes: usize,
+}
+
+impl Visited {
+    fn is_much(&self) -> bool {
+        self.entries >= VISITED_ENTRIES_MAX || self.rows >= VISITED_ROWS_MAX || self.bytes >= VISITED_BYTES_MAX
+    }
+
+    fn ended(&self, reached: Option<Place>) -> Look {
+        Look { reached, rows: self.rows, bytes: self.bytes }
+    }
+}
 
 /// What is looked through.
 pub(super) struct ByIndex<'a> {
@@ -53,36 +74,35 @@ impl ByIndex<'_> {
         if at.after.map(|digest| (at.from, digest)) == Some(end_of_slot(at.from.slot())) {
             // A part before has looked through this slot: to do so again would pass for getting on.
             if at.from >= piece.until {
-                return Ok(Look { reached: None, visited: 0 });
+                return Ok(Visited::default().ended(None));
             }
             (at.from, at.after) = (Token(at.from.0 + 1), None);
         }
-        let (mut slots, mut covered, mut visited) = (0, 0, 0);
+        let (mut slots, mut covered, mut visited) = (0, 0, Visited::default());
         loop {
             let here = at.from.slot();
             let next = match self.next_slot(index, here, piece.until.slot()) {
-                Err(Stop::Miss) if last.is_some() => return Ok(Look { reached: last, visited }),
+                Err(Stop::Miss) if last.is_some() => return Ok(visited.ended(last)),
                 next => next?,
             };
-            let Some((slot, is_covered)) = next else { return Ok(Look { reached: None, visited }) };
+            let Some((slot, is_covered)) = next else { return Ok(visited.ended(None)) };
             if slot != here {
                 (at.from, at.after) = (slot.first_token(), None);
             }
             at.until = slot.last_token().min(piece.until);
-            let look = match self.slot(index, &at, is_covered, &mut covered, found) {
+            let reached = match self.slot(index, &at, is_covered, &mut covered, &mut visited, found) {
                 Err(Stop::Miss) => {
                     self.read_ahead(index, &at, piece.until);
-                    return if last.is_some() { Ok(Look { reached: last, visited }) } else { Err(Stop::Miss) };
+                    return if last.is_some() { Ok(visited.ended(last)) } else { Err(Stop::Miss) };
                 }
-                look => look?,
+                reached => reached?,
             };
-            visited += look.visited;
-            if look.reached.is_some() || at.until >= piece.until {
-                return Ok(Look { reached: look.reached, visited });
+            if reached.is_some() || at.until >= piece.until {
+                return Ok(visited.ended(reached));
             }
             (last, slots) = (Some(end_of_slot(slot)), slots + 1);
-            if slots == SLOTS_MAX || visited >= VISITED_ROWS_MAX || self.rows.has_enough(found) {
-                return Ok(Look { reached: last, visited });
+            if slots == SLOTS_MAX || visited.is_much() || self.rows.has_enough(found) {
+                return Ok(visited.ended(last));
             }
             (at.from, at.after) = (Token(at.until.0 + 1), None);
         }
@@ -96,45 +116,58 @@ impl ByIndex<'_> {
         }
     }
 
-    /// Looks through what is left of a slot.
-    fn slot(&self, index: TableId, at: &Piece, is_covered: bool, covered: &mut u32, found: &mut Messages) -> Result<Look, Stop> {
+    /// Looks through what is left of a slot; gives the last place that it has looked at, if there may be more.
+    fn slot(
+        &self,
+        index: TableId,
+        at: &Piece,
+        is_covered: bool,
+        covered: &mut u32,
+        visited: &mut Visited,
+        found: &mut Messages,
+    ) -> Result<Option<Place>, Stop> {
         let slot = at.from.slot();
         let bytes = index_slot_key(slot);
         let partition = PartitionKey { table: index, token: index_slot_token(slot), bytes: &bytes };
         if !is_covered {
             let is_complete = is_index_complete(self.rows.store.get(&partition, INDEX_STATE_KEY)?);
             if !is_complete || self.rows.store.get(&partition, INDEX_OVERSIZE_KEY)?.is_some() {
-                return self.rows.look(at, found);
+                return self.scan(at, visited, found);
             }
             let is_value = self.filter.entries.value.is_some();
             if is_value && *covered < COVERED_MAX && self.rows.store.cover_slot(&partition, FIRST_VALUE, value_of_entry) {
                 *covered += 1;
             }
         }
-        let (mut at, mut visited, mut bytes) = (at.clone(), 0, 0);
+        let (mut at, mut reached) = (at.clone(), None);
         loop {
-            let Some((places, are_all)) = self.pick(&partition, &at)? else {
-                let look = self.rows.look(&at, found)?;
-                return Ok(Look { visited: visited + look.visited, ..look });
-            };
+            let Some((places, are_all)) = self.pick(&partition, &at, visited)? else { return self.scan(&at, visited, found) };
             for places in places.chunks(RECORDS_AT_ONCE) {
-                let last = match self.read(places, &mut bytes, found) {
-                    Err(Stop::Miss) if visited > 0 => return Ok(Look { reached: at.after.map(|digest| (at.from, digest)), visited }),
+                let last = match self.read(places, &mut visited.bytes, found) {
+                    Err(Stop::Miss) if reached.is_some() => return Ok(reached),
                     last => last?,
                 };
-                visited += places.len();
-                (at.from, at.after) = (last.0, Some(last.1));
-                if bytes >= VISITED_BYTES_MAX || self.rows.has_enough(found) {
-                    return Ok(Look { reached: Some(last), visited });
+                visited.rows += places.len();
+                (at.from, at.after, reached) = (last.0, Some(last.1), Some(last));
+                if visited.bytes >= VISITED_BYTES_MAX || self.rows.has_enough(found) {
+                    return Ok(reached);
                 }
             }
             if are_all {
-                return Ok(Look { reached: None, visited });
+                return Ok(None);
             }
-            if visited >= VISITED_ROWS_MAX {
-                return Ok(Look { reached: at.after.map(|digest| (at.from, digest)), visited });
+            if visited.is_much() {
+                return Ok(reached);
             }
         }
+    }
+
+    /// Looks through what is left of a slot row by row.
+    fn scan(&self, at: &Piece, visited: &mut Visited, found: &mut Messages) -> Result<Option<Place>, Stop> {
+        let look = self.rows.look(at, found)?;
+        visited.rows += look.rows;
+        visited.bytes += look.bytes;
+        Ok(look.reached)
     }
 
     /// Asks for what the slots after this one need, so that it is read from the device together with what is missing here: their entries, and the records
@@ -150,7 +183,11 @@ impl ByIndex<'_> {
             let bytes = index_slot_key(slot);
             let partition = PartitionKey { table: index, token: index_slot_token(slot), bytes: &bytes };
             let Ok(state) = self.rows.store.get(&partition, INDEX_STATE_KEY) else { continue };
-            let Ok(Some((places, _))) = (if is_index_complete(state) { self.pick(&partition, &at) } else { Ok(None) }) else { continue };
+            let Ok(Some((places, _))) =
+                (if is_index_complete(state) { self.pick(&partition, &at, &mut Visited::default()) } else { Ok(None) })
+            else {
+                continue;
+            };
             for (token, digest) in places.iter().take(RECORDS_AT_ONCE) {
                 records += 1;
                 // What comes of it shows when it is this slot's turn.
@@ -160,14 +197,16 @@ impl ByIndex<'_> {
     }
 
     /// The first places of a piece that have entries, and whether those are all; `None` if there are too many entries to look at.
-    fn pick(&self, partition: &PartitionKey<'_>, at: &Piece) -> Result<Option<(Vec<Place>, bool)>, Stop> {
+    fn pick(&self, partition: &PartitionKey<'_>, at: &Piece, all: &mut Visited) -> Result<Option<(Vec<Place>, bool)>, Stop> {
         let EntryRange { from, to, value } = &self.filter.entries;
         let from = value.as_ref().map_or_else(|| from.clone(), |value| EntryRange::from_place(value, at.from, at.after.as_ref()));
         let (mut picked, mut are_all, mut visited) = (BTreeSet::new(), true, 0);
         let start = (at.from, at.after);
         self.rows.store.scan(partition, &from, to.as_deref(), Direction::Forward, &mut |key, row| {
             visited += 1;
-            if visited > ENTRIES_MAX && value.is_none() {
+            if visited > ENTRIES_MAX {
+                // Those of one value come in order: what follows is there still.
+                are_all = false;
                 return Visit::Stop;
             }
             let Some(place) = place_of_entry(key).filter(|_| RowView::new(row).liveness().is_some()) else { return Visit::Continue };
@@ -183,7 +222,8 @@ impl ByIndex<'_> {
             }
             Visit::Continue
         })?;
-        let are_too_many = visited > ENTRIES_MAX && value.is_none();
+        all.entries += visited;
+        let are_too_many = visited > ENTRIES_MAX && (value.is_none() || picked.is_empty());
         Ok((!are_too_many).then(|| (picked.into_iter().collect(), are_all)))
     }
 

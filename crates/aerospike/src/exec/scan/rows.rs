@@ -65,8 +65,9 @@ pub(super) type Messages = Vec<(Place, Vec<u8>)>;
 pub(super) struct Look {
     /// The last row that was looked at, if there may be more.
     pub(super) reached: Option<Place>,
-    /// How many rows were looked at.
-    pub(super) visited: usize,
+    /// How many rows were looked at, and their bytes.
+    pub(super) rows: usize,
+    pub(super) bytes: usize,
 }
 
 /// A table that is looked through.
@@ -107,8 +108,8 @@ impl Rows<'_> {
             Visit::Continue
         });
         match outcome {
-            Ok(()) => Ok(Look { reached: if stopped { last } else { None }, visited: rows }),
-            Err(Stop::Miss) if last.is_some() => Ok(Look { reached: last, visited: rows }),
+            Ok(()) => Ok(Look { reached: if stopped { last } else { None }, rows, bytes }),
+            Err(Stop::Miss) if last.is_some() => Ok(Look { reached: last, rows, bytes }),
             Err(stop) => Err(stop),
         }
     }

@@ -36,7 +36,7 @@ impl SchemaChange for IndexDeclaration {
         let mut declared = Declared::new(environment);
         let (table, dropped) = match &self.0 {
             IndexChange::Create { namespace, set, name, definition } => {
-                if !environment.knows_indexes {
+                if !environment.knows_record_set_indexes {
                     let message = "indexes can be made once every member of the cluster runs a program that knows them";
                     return Err(rejected(ResultCode::FORBIDDEN, message));
                 }
