@@ -1,6 +1,8 @@
 //! What waits until every member knows it.
 
 use super::*;
+use model::record_set::NewBin;
+use model::{Index, IndexPart};
 
 #[test]
 fn roles_wait_until_every_member_knows_them() {
@@ -72,6 +74,27 @@ fn cdc_logs_wait_until_every_member_writes_them() {
     cluster.apply(&Command::Started { node: NodeId(1), previous: 1, profile: knows(1, 3, 4, 15) });
     assert!(cluster.state.knows_cdc());
     assert_eq!(cluster.apply(&change), Outcome::Done);
+}
+
+#[test]
+fn indexes_of_record_sets_wait_until_every_member_knows_them() {
+    let founder = knows(1, 1, 4, 17);
+    let mut cluster = Cluster { state: State::founded(7, "test".to_owned(), founder, Schema::empty(), 1), index: 1 };
+    let bin = NewBin { name: "n".to_owned(), kind: 1, kind_name: "integer", data_type: DataType::BigInt };
+    let mut schema = Schema::empty().declare_bins("test", "s", &[bin], 3).unwrap().unwrap().schema;
+    schema.version = 98;
+    let change = |schema: &Schema, state: &State| Command::Schema { expected: state.schema.version, document: schema_blob::encode(schema) };
+    assert_eq!(cluster.apply(&change(&schema, &cluster.state.clone())), Outcome::Done, "a set without an index is known since long");
+    let keyspace = Arc::make_mut(schema.keyspaces.get_mut("test").unwrap());
+    let table = Arc::make_mut(keyspace.tables.get_mut("s").unwrap());
+    let column = table.records.as_ref().unwrap().column(b"n", 1).unwrap();
+    let index = Index { id: TableId(77), name: "by_n".to_owned(), column, part: IndexPart::Values, class: None, options: BTreeMap::new() };
+    table.indexes.insert(index.name.clone(), Arc::new(index));
+    schema.version = 99;
+    schema.next_table = TableId(78);
+    assert_eq!(cluster.apply(&change(&schema, &cluster.state.clone())), Outcome::Refused(Refused::BadSchema));
+    cluster.apply(&Command::Started { node: NodeId(1), previous: 1, profile: knows(1, 3, 4, 18) });
+    assert_eq!(cluster.apply(&change(&schema, &cluster.state.clone())), Outcome::Done);
 }
 
 #[test]
