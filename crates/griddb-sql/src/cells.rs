@@ -91,10 +91,12 @@ pub(crate) fn cell(column: &ColumnDefinition, value: ValueRef<'_>) -> Result<Opt
                 ValueRef::Time(moment) => moment,
                 _ => Moment::of_ms(integer()?),
             };
+            let time = instant(moment);
             match column.element {
                 ElementType::Timestamp => moment.ms.to_le_bytes().to_vec(),
-                ElementType::MicroTimestamp => instant(moment).us.to_le_bytes().to_vec(),
-                _ => instant(moment).nano_wire().to_vec(),
+                _ if !time.is_valid() => return Err(invalid("a time that is not between the years 1970 and 9999")),
+                ElementType::MicroTimestamp => time.us.to_le_bytes().to_vec(),
+                _ => time.nano_wire().to_vec(),
             }
         }
         ElementType::String => match value {

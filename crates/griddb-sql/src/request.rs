@@ -206,8 +206,9 @@ fn read_value(kind: u8, fixed: &mut Reader<'_>, variable: &mut Reader<'_>) -> Re
 }
 
 fn read_nanoseconds(reader: &mut Reader<'_>) -> Result<Value, GridError> {
-    let invalid = || GridError::new(ErrorCode::DS_COL_ROWDATA_INVALID, "a TIMESTAMP(9) is not between the years 1970 and 9999");
-    Ok(Value::Time(moment(Instant::of_nano_wire(reader.take(NANO_BYTES)?).ok_or_else(invalid)?)))
+    let invalid = || GridError::new(ErrorCode::DS_COL_ROWDATA_INVALID, "a TIMESTAMP(9) has no such nanoseconds: they are 0 to 249");
+    // Any time may be compared with: columns look at what is written.
+    Ok(Value::Time(moment(Instant::of_any_nano_wire(reader.take(NANO_BYTES)?).ok_or_else(invalid)?)))
 }
 
 /// The number of a type on the wire.

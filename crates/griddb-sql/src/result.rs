@@ -83,6 +83,10 @@ impl<'c> Page<'c> {
             );
             GridError::new(ErrorCode::SQL_EXECUTION_FAILED, message)
         };
+        let untold = || {
+            let message = format!("the column {} has a time that {} has no room for", self.columns[column].label, element.name());
+            GridError::new(ErrorCode::SQL_EXECUTION_FAILED, message)
+        };
         let fixed = &mut self.fixed;
         match (element, value) {
             (ElementType::Bool, ValueRef::Integer(value)) => fixed.push(u8::from(value != 0)),
@@ -96,10 +100,10 @@ impl<'c> Page<'c> {
             (ElementType::Long | ElementType::Timestamp, ValueRef::Integer(value)) => fixed.extend_from_slice(&value.to_le_bytes()),
             (element, ValueRef::Text(text)) if element.is_time() => {
                 let moment = Moment::parse(text).ok_or_else(unfit)?;
-                put_time(fixed, element, moment);
+                put_time(fixed, element, moment).ok_or_else(untold)?;
             }
             (ElementType::MicroTimestamp | ElementType::NanoTimestamp, ValueRef::Integer(value)) => {
-                put_time(fixed, element, Moment::of_ms(value));
+                put_time(fixed, element, Moment::of_ms(value)).ok_or_else(untold)?;
             }
             (ElementType::Float, ValueRef::Real(value)) => fixed.extend_from_slice(&(value as f32).to_le_bytes()),
             (ElementType::Float, ValueRef::Integer(value)) => fixed.extend_from_slice(&(value as f32).to_le_bytes()),
@@ -158,13 +162,15 @@ impl<'c> Page<'c> {
     }
 }
 
-/// Appends a time as a column has it.
-fn put_time(out: &mut Vec<u8>, element: ElementType, moment: Moment) {
+/// Appends a time as a column has it; none if it has no room for it.
+fn put_time(out: &mut Vec<u8>, element: ElementType, moment: Moment) -> Option<()> {
+    let time = || Some(instant(moment)).filter(|time| time.fits_wire());
     match element {
-        ElementType::NanoTimestamp => out.extend_from_slice(&instant(moment).nano_wire()),
-        ElementType::MicroTimestamp => out.extend_from_slice(&instant(moment).us.to_le_bytes()),
+        ElementType::NanoTimestamp => out.extend_from_slice(&time()?.nano_wire()),
+        ElementType::MicroTimestamp => out.extend_from_slice(&time()?.us.to_le_bytes()),
         _ => out.extend_from_slice(&moment.ms.to_le_bytes()),
     }
+    Some(())
 }
 
 /// Appends what `write` does after its size.

@@ -5,8 +5,10 @@ use crate::request::{Operation, SqlRequest};
 use crate::result::{Column, Page};
 use crate::rows::{RowFormat, Rows};
 use griddb::ElementType;
+use griddb::instant::Instant;
 use griddb::schema::{ColumnDefinition, Kind};
 use griddb::wire::{Reader, put_i32, put_i64, put_string};
+use sql::time::Moment;
 use sql::{Value, ValueRef};
 
 /// What a driver sends to execute a statement with a row of parameters, each of any type: it draws them as results are drawn.
@@ -189,4 +191,56 @@ fn a_key_of_one_column_is_its_value() {
     out.clear();
     put_key(&[column("a", ElementType::Integer)], &[Some(vec![1, 0, 0, 0])], &mut out);
     assert_eq!(out, [1, 0, 0, 0]);
+}
+
+/// A statement with one parameter of nanoseconds.
+fn of_nanoseconds(time: [u8; 9]) -> Vec<u8> {
+    let (mut schema, mut table) = (Vec::new(), Vec::new());
+    put_i32(&mut schema, 1);
+    put_string(&mut schema, "");
+    schema.extend_from_slice(&[ElementType::NanoTimestamp as u8, 0]);
+    put_i64(&mut table, 0);
+    table.push(0);
+    table.extend_from_slice(&time);
+    let mut out = vec![7; 16];
+    out.push(1);
+    put_i32(&mut out, 0);
+    put_i64(&mut out, 5);
+    put_i64(&mut out, 4);
+    out.extend_from_slice(&[0, 0, 1]);
+    put_i64(&mut out, 1);
+    for part in [&schema, &table] {
+        put_i32(&mut out, part.len() as i32);
+        out.extend_from_slice(part);
+    }
+    put_i32(&mut out, 0);
+    put_i32(&mut out, 1);
+    put_string(&mut out, "SELECT ?");
+    out
+}
+
+#[test]
+fn a_parameter_may_be_of_any_year_and_a_column_of_precise_times_not() {
+    let before = Instant { us: -1, ns: 999 };
+    let request = of_nanoseconds(before.nano_wire());
+    let moment = Moment { ms: -1, ns: 999_999 };
+    assert_eq!(SqlRequest::read(Reader::new(&request)).unwrap().parameters, Some(vec![vec![Value::Time(moment)]]));
+    let mut wrong = before.nano_wire();
+    wrong[8] = 250;
+    assert!(SqlRequest::read(Reader::new(&of_nanoseconds(wrong))).is_err());
+    for element in [ElementType::MicroTimestamp, ElementType::NanoTimestamp] {
+        let column = column("at", element);
+        // The first has wrapped to a time of 1970.
+        for value in [4_611_686_018_427_388, i64::MAX, i64::MIN, -1, 253_402_300_800_000] {
+            let said = cell(&column, ValueRef::Integer(value)).unwrap_err().to_string();
+            assert!(said.contains("at") && said.contains("1970 and 9999"), "{said}");
+        }
+        assert!(cell(&column, ValueRef::Time(moment)).is_err());
+        assert!(cell(&column, ValueRef::Integer(253_402_300_799_999)).is_ok());
+        let columns = [Column { label: "at".to_owned(), element: Some(element) }];
+        let mut page = Page::new(&columns);
+        page.begin_row();
+        assert!(page.put(0, ValueRef::Integer(4_611_686_018_427_388)).unwrap_err().to_string().contains("no room"));
+        assert!(page.put(0, ValueRef::Text("0001-01-01T00:00:00.000000001Z")).is_ok());
+    }
 }

@@ -90,16 +90,29 @@ impl Instant {
     /// Reads nanoseconds off the wire; none of what no container holds.
     #[must_use]
     pub fn of_nano_wire(bytes: &[u8]) -> Option<Self> {
+        Self::of_any_nano_wire(bytes).filter(|time| time.is_valid())
+    }
+
+    /// Reads nanoseconds off the wire, of any year.
+    #[must_use]
+    pub fn of_any_nano_wire(bytes: &[u8]) -> Option<Self> {
         let (quarters, [rest]) = bytes.split_first_chunk::<8>()? else { return None };
         let quarters = i64::from_le_bytes(*quarters);
         if u64::from(*rest) >= QUARTER_NS {
             return None;
         }
         let ns = quarters.rem_euclid(QUARTERS) as u16 * QUARTER_NS as u16 + u16::from(*rest);
-        Some(Self { us: quarters.div_euclid(QUARTERS), ns }).filter(|time| time.is_valid())
+        Some(Self { us: quarters.div_euclid(QUARTERS), ns })
     }
 
-    /// The time as nanoseconds on the wire. It is valid.
+    /// Whether the wire has room for it, whether or not a container can hold it.
+    #[must_use]
+    pub fn fits_wire(self) -> bool {
+        // What is more than whole quarters of a microsecond is less than the last bits.
+        self.us.checked_mul(QUARTERS).is_some()
+    }
+
+    /// The time as nanoseconds on the wire. It fits there.
     #[must_use]
     pub fn nano_wire(self) -> [u8; NANO_BYTES] {
         let (quarters, rest) = (u64::from(self.ns) / QUARTER_NS, u64::from(self.ns) % QUARTER_NS);
@@ -165,12 +178,19 @@ mod tests {
         let before = Instant { us: -1, ns: 999 };
         for time in [after, before] {
             assert_eq!(Instant::of_nano_wire(&time.nano_wire()), None);
+            assert_eq!(Instant::of_any_nano_wire(&time.nano_wire()), Some(time), "a value that no container holds compares all the same");
             assert_eq!(Instant::of_micro_wire(&time.us.to_le_bytes()), None);
         }
         let mut bytes = LAST.nano_wire();
         bytes[8] = 250;
-        assert_eq!(Instant::of_nano_wire(&bytes), None, "more than a quarter of a microsecond");
+        assert_eq!(Instant::of_any_nano_wire(&bytes), None, "more than a quarter of a microsecond");
         assert_eq!(Instant::of_nano_wire(&bytes[..8]), None);
         assert_eq!(Instant::of_micro_wire(&bytes[..7]), None);
+        for us in [i64::MIN / 4, i64::MAX / 4] {
+            let time = Instant { us, ns: 999 };
+            assert!(time.fits_wire());
+            assert_eq!(Instant::of_any_nano_wire(&time.nano_wire()), Some(time));
+            assert!(!Instant { us: us + us.signum(), ns: 0 }.fits_wire());
+        }
     }
 }

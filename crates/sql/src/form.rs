@@ -3,32 +3,44 @@
 use crate::tables::{Table, Times};
 use crate::time::{self, Moment};
 use rusqlite::types::Value;
-use std::sync::atomic::{AtomicU8, Ordering};
+use rusqlite::{Error, Result};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-const ALL: [Times; 3] = [Times::Milliseconds, Times::Texts, Times::PreciseTexts];
+/// What is said of other times where times are precise.
+pub(crate) const BEYOND: &str =
+    "a time is not of the years 0000 to 9999: statements with times more precise than a millisecond have no others";
 
 /// What times are to a statement.
 #[derive(Debug)]
-pub(crate) struct Form(AtomicU8);
+pub(crate) struct Form {
+    /// Whether they are texts of milliseconds, whatever the statement has.
+    is_of_texts: bool,
+    is_precise: AtomicBool,
+}
 
 impl Form {
     pub(crate) fn new(times: Times) -> Self {
-        Self(AtomicU8::new(times as u8))
+        Self { is_of_texts: times == Times::Texts, is_precise: AtomicBool::new(times == Times::PreciseTexts) }
     }
 
-    pub(crate) fn set(&self, times: Times) {
-        self.0.store(times as u8, Ordering::Relaxed);
+    /// Something is more precise than a millisecond.
+    pub(crate) fn be_precise(&self) {
+        self.is_precise.store(true, Ordering::Relaxed);
     }
 
     /// A table has been found.
     pub(crate) fn follow(&self, table: &Table) {
-        if self.times() == Times::Milliseconds && table.columns.iter().any(|column| column.kind.is_precise_time()) {
-            self.set(Times::PreciseTexts);
+        if table.columns.iter().any(|column| column.kind.is_precise_time()) {
+            self.be_precise();
         }
     }
 
     pub(crate) fn times(&self) -> Times {
-        ALL[usize::from(self.0.load(Ordering::Relaxed))]
+        match (self.is_of_texts, self.is_precise.load(Ordering::Relaxed)) {
+            (true, _) => Times::Texts,
+            (false, true) => Times::PreciseTexts,
+            (false, false) => Times::Milliseconds,
+        }
     }
 
     pub(crate) fn is_precise(&self) -> bool {
@@ -36,12 +48,16 @@ impl Form {
     }
 
     /// A time as SQLite has it.
-    pub(crate) fn shown(&self, moment: Option<Moment>) -> Value {
-        match (moment, self.times()) {
+    ///
+    /// # Errors
+    /// As a text it would not compare as the time does.
+    pub(crate) fn shown(&self, moment: Option<Moment>) -> Result<Value> {
+        Ok(match (moment, self.times()) {
             (None, _) => Value::Null,
             (Some(moment), Times::Milliseconds) => Value::Integer(moment.ms),
             (Some(moment), Times::Texts) => Value::Text(time::format(moment.ms)),
-            (Some(moment), Times::PreciseTexts) => Value::Text(moment.format()),
-        }
+            (Some(moment), Times::PreciseTexts) if moment.has_comparable_text() => Value::Text(moment.format()),
+            (Some(_), Times::PreciseTexts) => return Err(Error::UserFunctionError(BEYOND.into())),
+        })
     }
 }

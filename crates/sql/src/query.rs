@@ -1,10 +1,10 @@
 //! One statement that reads.
 
-use crate::form::Form;
+use crate::form::{self, Form};
 use crate::functions;
 use crate::memory;
 use crate::ranges::{self, RangesError};
-use crate::result_types;
+use crate::result_types::{self, Computed};
 use crate::schemas::Schemas;
 use crate::statement::{Failure, OwnedStatement, Prepared};
 use crate::tables::{ColumnType, SourceError, Table, Tables, Times, Value, ValueRef};
@@ -85,7 +85,8 @@ pub struct Query {
     interrupter: Interrupter,
     is_over: bool,
     /// What columns hold that functions compute.
-    computed: Vec<Option<ColumnType>>,
+    computed: Vec<Option<Computed>>,
+    has_union: bool,
 }
 
 impl Query {
@@ -104,8 +105,8 @@ impl Query {
         let rewritten = ranges::rewrite(sql, &**tables)?;
         let sql = rewritten.as_ref().map_or(sql, |rewritten| &rewritten.sql);
         let form = Arc::new(Form::new(tables.times()));
-        if result_types::tells_precise_times(sql) && form.times() == Times::Milliseconds {
-            form.set(Times::PreciseTexts);
+        if form.times() == Times::Milliseconds && result_types::tells_precise_times(sql) {
+            form.be_precise();
         }
         let shared = Arc::new(Shared { tables: Arc::clone(tables), failure: Mutex::default(), form });
         let is_interrupted = Arc::new(AtomicBool::new(false));
@@ -125,11 +126,12 @@ impl Query {
                         return Err(QueryError::Statement("one statement at a time".to_owned()));
                     }
                     let handle = Arc::new(statement.connection().get_interrupt_handle());
-                    let computed = match rewritten {
-                        Some(rewritten) => rewritten.kinds,
-                        None => result_types::computed(sql, schemas.tables()),
+                    let (computed, has_union) = match rewritten {
+                        Some(rewritten) => (rewritten.kinds, false),
+                        None => (result_types::computed(sql, schemas.tables()), result_types::has_union(sql)),
                     };
-                    return Ok(Self { statement, shared, interrupter: Interrupter { handle, is_interrupted }, is_over: false, computed });
+                    let interrupter = Interrupter { handle, is_interrupted };
+                    return Ok(Self { statement, shared, interrupter, is_over: false, computed, has_union });
                 }
                 Prepared::Nothing => return Err(QueryError::Statement("there is no statement".to_owned())),
                 Prepared::Failed(mut failed, failure) => {
@@ -162,8 +164,15 @@ impl Query {
             let message = format!("the statement has {} parameters, and {} values were given", self.parameters(), values.len());
             return Err(QueryError::Statement(message));
         }
+        // Cut to a millisecond it would compare as another time. Nothing has been computed yet.
+        if values.iter().any(|value| matches!(value, Value::Time(moment) if moment.ns > 0)) {
+            self.shared.form.be_precise();
+        }
         for (at, value) in values.iter().enumerate() {
             let bound = match value {
+                Value::Time(moment) if self.shared.form.is_precise() && !moment.has_comparable_text() => {
+                    return Err(QueryError::Computation(format!("parameter {}: {}", at + 1, form::BEYOND)));
+                }
                 Value::Time(moment) if self.shared.form.is_precise() => self.statement.bind_moment(at + 1, *moment),
                 value => self.statement.bind(at + 1, value.as_ref()),
             };
@@ -176,7 +185,11 @@ impl Query {
     #[must_use]
     pub fn columns(&self) -> Vec<ResultColumn> {
         let declared = |column| self.statement.declaration(column).as_deref().and_then(ColumnType::of_declaration);
-        let kind = |column| declared(column).or_else(|| self.computed.get(column).copied().flatten());
+        let is_precise = self.shared.form.is_precise();
+        let computed = |column| self.computed.get(column).copied().flatten().map(|computed: Computed| computed.kind(is_precise));
+        // Another part of a UNION may have more digits than the first, which tells the type.
+        let widened = |kind: ColumnType| if is_precise && self.has_union && kind.is_time() { ColumnType::NanoTimestamp } else { kind };
+        let kind = |column| declared(column).or_else(|| computed(column)).map(widened);
         (0..self.statement.columns()).map(|column| ResultColumn { name: self.statement.name(column), kind: kind(column) }).collect()
     }
 

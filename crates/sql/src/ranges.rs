@@ -14,8 +14,9 @@ mod writing;
 
 pub(crate) use parts::RangesError;
 
+use crate::result_types::Computed;
 use crate::syntax::{Word, words};
-use crate::tables::{ColumnType, Tables, Times};
+use crate::tables::{Tables, Times};
 use parts::wrong;
 use std::fmt::Write;
 
@@ -24,7 +25,7 @@ use std::fmt::Write;
 pub(crate) struct Rewritten {
     pub(crate) sql: String,
     /// What its columns hold, where that is known.
-    pub(crate) kinds: Vec<Option<ColumnType>>,
+    pub(crate) kinds: Vec<Option<Computed>>,
 }
 
 /// The statement without GROUP BY RANGE; none if it has none.

@@ -88,12 +88,13 @@ impl ColumnType {
         matches!(self, Self::MicroTimestamp | Self::NanoTimestamp)
     }
 
-    /// What a column of it holds of a time; none if it cannot hold it, or holds no times.
-    pub(crate) fn holds(self, moment: Moment) -> Option<Value> {
+    /// The last time that is not later and that a column of it can hold, and whether it is the same; none if it holds no times.
+    pub(crate) fn cut(self, moment: Moment) -> Option<(Value, bool)> {
+        let micro = Moment { ns: moment.ns - moment.ns % 1_000, ..moment };
         match self {
-            Self::Timestamp if moment.ns == 0 => Some(Value::Integer(moment.ms)),
-            Self::MicroTimestamp if moment.ns.is_multiple_of(1_000) => Some(Value::Time(moment)),
-            Self::NanoTimestamp => Some(Value::Time(moment)),
+            Self::Timestamp => Some((Value::Integer(moment.ms), moment.ns == 0)),
+            Self::MicroTimestamp => Some((Value::Time(micro), micro == moment)),
+            Self::NanoTimestamp => Some((Value::Time(moment), true)),
             _ => None,
         }
     }

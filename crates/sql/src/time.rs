@@ -1,6 +1,11 @@
 //! Times since 1970, in UTC: as texts, and in parts. Most are milliseconds; a [`Moment`] has nanoseconds, too.
 
+use std::ops::RangeInclusive;
+
 const DAY_MS: i64 = 86_400_000;
+
+/// The years 0 to 9999.
+const COMPARABLE_MS: RangeInclusive<i64> = -62_167_219_200_000..=253_402_300_799_999;
 
 /// Nanoseconds of a millisecond.
 const MS_NS: i128 = 1_000_000;
@@ -50,6 +55,11 @@ impl Moment {
         };
         let (ms, ns) = clock_ms(clock)?;
         Some(Self { ms: of_parts(Parts { year, month, day, ms })?.checked_sub(offset)?, ns })
+    }
+
+    /// Whether its text compares as it does.
+    pub(crate) fn has_comparable_text(self) -> bool {
+        COMPARABLE_MS.contains(&self.ms)
     }
 
     /// The time as a text with nine digits of a second: such texts compare as the times do, from the year 0 to 9999.
@@ -182,6 +192,9 @@ mod tests {
             last = text;
         }
         assert_eq!(last, "9999-12-31T23:59:59.999999999Z");
+        let (first_ms, last_ms) = (*COMPARABLE_MS.start(), *COMPARABLE_MS.end());
+        assert_eq!([first_ms, last_ms].map(format), ["0000-01-01T00:00:00.000Z", "9999-12-31T23:59:59.999Z"]);
+        assert!([first_ms - 1, last_ms + 1].iter().all(|ms| !Moment::of_ms(*ms).has_comparable_text()));
         assert_eq!(Moment::parse("2024-02-29T21:34:56.7890123456+09:00"), Some(Moment { ms: 1_709_210_096_789, ns: 12_345 }));
     }
 

@@ -267,6 +267,11 @@ impl Plan {
     }
 }
 
+/// The time of a text that compares as the time does.
+fn time_of(text: &str) -> Option<Moment> {
+    Moment::parse(text).filter(|moment| moment.format() == text)
+}
+
 // SAFETY: `repr(C)`, and the base comes first.
 unsafe impl VTabCursor for Cursor {
     fn filter(&mut self, _: c_int, plan: Option<&str>, values: &Filters<'_>) -> Result<()> {
@@ -274,21 +279,31 @@ unsafe impl VTabCursor for Cursor {
         self.is_precise = self.shared.form.is_precise();
         let plan = plan.and_then(Plan::read).ok_or_else(|| Error::ModuleError("a plan that cannot be read".to_owned()))?;
         let mut conditions = Vec::new();
-        for ((column, operator), value) in plan.conditions.iter().copied().zip(values.iter()) {
+        for ((column, mut operator), value) in plan.conditions.iter().copied().zip(values.iter()) {
             let kind = self.table.columns[column].kind;
             let is_integral = kind.is_integral();
             let value = match value {
                 // Nothing compares with null.
                 SqlRef::Null => return Ok(()),
-                // A text alone is a time then, and what the column cannot hold is looked at by SQLite.
+                // A text alone is a time then.
                 SqlRef::Text(_) if self.is_precise && kind.is_time() => {
-                    match Moment::parse(value.as_str()?).filter(|moment| moment.format() == value.as_str().unwrap_or_default()) {
-                        Some(moment) => match kind.holds(moment) {
-                            Some(value) => value,
-                            None => continue,
-                        },
-                        None => continue,
-                    }
+                    let Some((value, is_exact)) = time_of(value.as_str()?).and_then(|moment| kind.cut(moment)) else { continue };
+                    operator = match operator {
+                        _ if is_exact => operator,
+                        // The column has no such time.
+                        Operator::Equal => return Ok(()),
+                        Operator::Less | Operator::LessEqual => Operator::LessEqual,
+                        Operator::Greater | Operator::GreaterEqual => Operator::Greater,
+                    };
+                    value
+                }
+                // Integers are below all texts: the answer would be wrong.
+                SqlRef::Integer(_) | SqlRef::Real(_) if self.is_precise && kind.is_time() => {
+                    let name = &self.table.columns[column].name;
+                    return Err(Error::ModuleError(format!(
+                        "the column {name} has times, and this statement has some more precise than a millisecond: \
+                         compare it with a time, as TO_TIMESTAMP_MS makes one of a number"
+                    )));
                 }
                 _ if self.is_precise && kind.is_time() => continue,
                 SqlRef::Integer(value) if is_integral => Value::Integer(value),

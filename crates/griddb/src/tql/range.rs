@@ -47,7 +47,7 @@ impl KeyRange {
         }
     }
 
-    /// Leaves keys that begin with a value which compares so; false if the value cannot be told in a key.
+    /// Leaves keys that begin with a value which compares so; false if not all rows of those that are left compare so.
     fn restrict(&mut self, prefix: &[u8], element: ElementType, comparison: Comparison, value: &Value<'_>) -> bool {
         let mut key = prefix.to_vec();
         let Some(is_exact) = encode(element, value, &mut key) else { return false };
@@ -56,7 +56,13 @@ impl KeyRange {
             // The key is of the last value before this one.
             Comparison::Less | Comparison::LessEqual => Comparison::LessEqual,
             Comparison::Greater | Comparison::GreaterEqual => Comparison::Greater,
-            Comparison::Equal | Comparison::NotEqual => return false,
+            // No key is of the value, and the fewest are of the last one before it.
+            Comparison::Equal => {
+                self.from(key.clone());
+                self.before(successor(&key));
+                return false;
+            }
+            Comparison::NotEqual => return false,
         };
         // A value's bytes never end in FF in all places: there is a key after all that begin with them.
         let after = successor(&key);

@@ -24,10 +24,10 @@ fn register_givers(connection: &Connection, form: &Arc<Form>) -> Result<()> {
     let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64);
     // The same for the whole statement.
     let shown = Arc::clone(form);
-    connection.create_scalar_function("now", 0, FLAGS, move |_| Ok(shown.shown(Some(Moment::of_ms(now_ms)))))?;
+    connection.create_scalar_function("now", 0, FLAGS, move |_| shown.shown(Some(Moment::of_ms(now_ms))))?;
     let shown = Arc::clone(form);
     connection.create_scalar_function("to_timestamp_ms", 1, FLAGS, move |context| {
-        Ok(shown.shown(context.get::<Option<i64>>(0)?.map(Moment::of_ms)))
+        shown.shown(context.get::<Option<i64>>(0)?.map(Moment::of_ms))
     })?;
     // How many nanoseconds are told apart.
     let mut readers = vec![("timestamp", 1_000_000), ("timestamp_ms", 1_000_000)];
@@ -37,7 +37,7 @@ fn register_givers(connection: &Connection, form: &Arc<Form>) -> Result<()> {
     for (name, step_ns) in readers {
         let shown = Arc::clone(form);
         connection.create_scalar_function(name, 1, FLAGS, move |context| {
-            Ok(shown.shown(time_at(context, 0)?.map(|moment| Moment { ns: moment.ns - moment.ns % step_ns, ..moment })))
+            shown.shown(time_at(context, 0)?.map(|moment| Moment { ns: moment.ns - moment.ns % step_ns, ..moment }))
         })?;
     }
     Ok(())
@@ -51,13 +51,13 @@ fn register_changers(connection: &Connection, form: &Arc<Form>) -> Result<()> {
             let (unit, Some(moment), Some(count)) = (unit_at(context)?, time_at(context, 1)?, context.get::<Option<i64>>(2)?) else {
                 return Ok(Value::Null);
             };
-            add(unit, moment, count).map(|moment| shown.shown(Some(moment))).ok_or_else(|| wrong("a time that cannot be"))
+            shown.shown(Some(add(unit, moment, count).ok_or_else(|| wrong("a time that cannot be"))?))
         })?;
     }
     let shown = Arc::clone(form);
     connection.create_scalar_function("timestamp_trunc", 2, FLAGS, move |context| {
         let (unit, Some(moment)) = (unit_at(context)?, time_at(context, 1)?) else { return Ok(Value::Null) };
-        truncate(unit, moment).map(|moment| shown.shown(Some(moment))).ok_or_else(|| wrong("times are not cut to such a unit"))
+        shown.shown(Some(truncate(unit, moment).ok_or_else(|| wrong("times are not cut to such a unit"))?))
     })
 }
 
@@ -69,7 +69,7 @@ fn register_parts(connection: &Connection) -> Result<()> {
             let (unit, Some(later), Some(earlier)) = (unit_at(context)?, time_at(context, 1)?, time_at(context, 2)?) else {
                 return Ok(None);
             };
-            difference(unit, later, earlier).map(Some).ok_or_else(|| wrong("such a unit has no difference"))
+            difference(unit, later, earlier).map(Some)
         })?;
     }
     connection.create_scalar_function("extract", 2, FLAGS, |context| {
@@ -160,18 +160,19 @@ fn add(unit: Unit, moment: Moment, count: i64) -> Option<Moment> {
     Some(Moment { ms, ..moment })
 }
 
-fn difference(unit: Unit, later: Moment, earlier: Moment) -> Option<i64> {
+fn difference(unit: Unit, later: Moment, earlier: Moment) -> Result<i64> {
     if let Some(length_ns) = length_ns(unit) {
-        return i64::try_from((later.total_ns() - earlier.total_ns()) / i128::from(length_ns)).ok();
+        let too_many = || wrong("the times are too far from each other for so small a unit");
+        return i64::try_from((later.total_ns() - earlier.total_ns()) / i128::from(length_ns)).map_err(|_| too_many());
     }
     let months = |moment: Moment| {
         let parts = time::parts(moment.ms);
         parts.year * 12 + parts.month
     };
     match unit {
-        Unit::Year => Some(time::parts(later.ms).year - time::parts(earlier.ms).year),
-        Unit::Month => Some(months(later) - months(earlier)),
-        _ => None,
+        Unit::Year => Ok(time::parts(later.ms).year - time::parts(earlier.ms).year),
+        Unit::Month => Ok(months(later) - months(earlier)),
+        _ => Err(wrong("such a unit has no difference")),
     }
 }
 

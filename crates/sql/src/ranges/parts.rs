@@ -1,9 +1,9 @@
 //! The parts of a statement of GROUP BY RANGE.
 
 use super::clause::{Clause, Fill};
-use crate::result_types::{item_type, tells_precise_times};
+use crate::result_types::{Computed, Named, item_type};
 use crate::syntax::{SyntaxError, Word, WordKind};
-use crate::tables::{Column, ColumnType, SourceError, Table, Tables};
+use crate::tables::{Column, SourceError, Table, Tables};
 use std::sync::Arc;
 
 /// Why a statement cannot be written anew.
@@ -31,7 +31,7 @@ pub(super) struct Item<'a> {
     pub(super) text: &'a str,
     pub(super) label: String,
     pub(super) is_time: bool,
-    pub(super) kind: Option<ColumnType>,
+    pub(super) kind: Option<Computed>,
 }
 
 /// The statement's parts.
@@ -41,8 +41,6 @@ pub(super) struct Ranges<'a> {
     pub(super) condition: &'a str,
     /// The column's name, as SQLite shall read it.
     pub(super) time: String,
-    /// Whether times are texts, because a column of the table is more precise than a millisecond, or a function is.
-    pub(super) is_precise: bool,
     pub(super) step_ms: i64,
     pub(super) offset_ms: i64,
     pub(super) fill: Fill,
@@ -87,8 +85,7 @@ pub(super) fn parse<'a>(sql: &'a str, words: &[Word<'a>], tables: &dyn Tables) -
     let column = column.filter(|column| column.kind.is_time());
     let column = column.ok_or_else(|| wrong(format!("GROUP BY RANGE is by a column of times, which {time} is not")))?;
     let conditions = &whole[condition + 1..group];
-    let is_precise = tells_precise_times(sql) || table.columns.iter().any(|column| column.kind.is_precise_time());
-    let bounds = bounds(sql, conditions, &column.name, is_precise)?;
+    let bounds = bounds(sql, conditions, column)?;
     if fill != Fill::Nothing && bounds.iter().any(Option::is_none) || bounds.iter().all(Option::is_none) {
         let message = format!("GROUP BY RANGE needs a range of {time} in WHERE, joined by AND: {time} BETWEEN … AND …, or comparisons");
         return Err(wrong(message));
@@ -100,7 +97,6 @@ pub(super) fn parse<'a>(sql: &'a str, words: &[Word<'a>], tables: &dyn Tables) -
         from: text(sql, source),
         condition: text(sql, conditions),
         time: quoted(&column.name),
-        is_precise,
         step_ms,
         offset_ms,
         fill,
@@ -140,6 +136,7 @@ fn column_name(words: &[Word<'_>]) -> Option<String> {
 
 fn items<'a>(sql: &'a str, list: &[Word<'a>], table: &Arc<Table>, time: &Column) -> Result<Vec<Item<'a>>, RangesError> {
     let commas = outside(list).filter(|(_, word)| word.is_symbol(',')).map(|(at, _)| at);
+    let named = Named { words: list, tables: std::slice::from_ref(table) };
     let (mut items, mut start) = (Vec::new(), 0);
     for end in commas.chain([list.len()]) {
         let words = &list[start..end];
@@ -151,7 +148,7 @@ fn items<'a>(sql: &'a str, list: &[Word<'a>], table: &Arc<Table>, time: &Column)
                 text: "",
                 label: column.name.clone(),
                 is_time: column.name == time.name,
-                kind: Some(column.kind),
+                kind: Some(Computed::Of(column.kind)),
             }));
             continue;
         }
@@ -168,14 +165,14 @@ fn items<'a>(sql: &'a str, list: &[Word<'a>], table: &Arc<Table>, time: &Column)
             text: text(sql, expression),
             label,
             is_time: column.is_some_and(|column| column.name == time.name),
-            kind: column.map(|column| column.kind).or_else(|| item_type(expression, std::slice::from_ref(table))),
+            kind: column.map(|column| Computed::Of(column.kind)).or_else(|| item_type(expression, named)),
         });
     }
     Ok(items)
 }
 
 /// What the conditions that AND joins say of the time: from where and up to where.
-fn bounds(sql: &str, words: &[Word<'_>], time: &str, is_precise: bool) -> Result<[Option<String>; 2], RangesError> {
+fn bounds(sql: &str, words: &[Word<'_>], time: &Column) -> Result<[Option<String>; 2], RangesError> {
     let (mut bounds, mut start, mut is_between) = ([None, None], 0, false);
     let ends: Vec<usize> = outside(words)
         .filter(|(_, word)| {
@@ -189,7 +186,7 @@ fn bounds(sql: &str, words: &[Word<'_>], time: &str, is_precise: bool) -> Result
         return Ok(bounds);
     }
     for end in ends {
-        for (bound, found) in bounds.iter_mut().zip(bounds_of(sql, &words[start..end], time, is_precise)) {
+        for (bound, found) in bounds.iter_mut().zip(bounds_of(sql, &words[start..end], time)) {
             *bound = bound.take().or(found);
         }
         start = end + 1;
@@ -198,8 +195,8 @@ fn bounds(sql: &str, words: &[Word<'_>], time: &str, is_precise: bool) -> Result
 }
 
 /// What one condition says of the time.
-fn bounds_of(sql: &str, condition: &[Word<'_>], time: &str, is_precise: bool) -> [Option<String>; 2] {
-    let is_time = |words: &[Word<'_>]| column_name(words).is_some_and(|name| name.eq_ignore_ascii_case(time));
+fn bounds_of(sql: &str, condition: &[Word<'_>], time: &Column) -> [Option<String>; 2] {
+    let is_time = |words: &[Word<'_>]| column_name(words).is_some_and(|name| name.eq_ignore_ascii_case(&time.name));
     let at = outside(condition).find(|(_, word)| word.is("BETWEEN") || word.is_symbol('<') || word.is_symbol('>'));
     let Some((at, operator)) = at else { return [None, None] };
     let (left, right) = (&condition[..at], &condition[at + 1..]);
@@ -220,11 +217,12 @@ fn bounds_of(sql: &str, condition: &[Word<'_>], time: &str, is_precise: bool) ->
         (false, true) => (text(sql, left), !is_less),
         _ => return [None, None],
     };
+    // The next time that the column can hold. Times may be integers or texts: functions take both, and steps are of milliseconds.
     let bound = match (is_equal_too, is_upper) {
         (true, _) => other.to_owned(),
-        (false, is_upper) if is_precise => format!("timestamp_add('NANOSECOND', {other}, {})", if is_upper { -1 } else { 1 }),
-        (false, true) => format!("({other}) - 1"),
-        (false, false) => format!("({other}) + 1"),
+        (false, true) => format!("timestamp_add('NANOSECOND', {other}, -1)"),
+        (false, false) if time.kind.is_precise_time() => format!("timestamp_add('NANOSECOND', {other}, 1)"),
+        (false, false) => format!("timestamp_add('MILLISECOND', {other}, 1)"),
     };
     if is_upper { [None, Some(bound)] } else { [Some(bound), None] }
 }

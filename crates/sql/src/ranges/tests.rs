@@ -138,6 +138,52 @@ fn precise_times_are_grouped_as_others_are() {
     }
 }
 
+/// `t`, and a table of precise times.
+struct WithPrecise {
+    t: Arc<dyn Tables>,
+    precise: One,
+}
+
+impl Tables for WithPrecise {
+    fn find(&self, name: &str) -> Result<Option<Arc<Table>>, SourceError> {
+        if name == "precise" { Ok(Some(Arc::clone(&self.precise.table))) } else { self.t.find(name) }
+    }
+
+    fn scan(&self, table: &Arc<Table>, conditions: &[Condition], order: Order, columns: u64) -> Result<Box<dyn Scan>, SourceError> {
+        let of: &dyn Tables = if table.name == "precise" { &self.precise } else { &*self.t };
+        of.scan(table, conditions, order, columns)
+    }
+}
+
+#[test]
+fn a_subquery_of_a_table_of_precise_times_leaves_the_steps_as_they_are() {
+    let column = |name: &str, kind| Column { name: name.to_owned(), kind, is_not_null: false };
+    let columns = vec![column("at", ColumnType::NanoTimestamp), column("n", ColumnType::Integer)];
+    let table = Table { name: "precise".to_owned(), columns, schema: None, key_len: 1, indexed: Vec::new(), lookup: None };
+    let rows = GAP.iter().map(|(_, n)| vec![Value::Time(Moment { ms: START_MS, ns: *n as u32 }), Value::Integer(*n)]).collect();
+    let precise = One { table: Arc::new(table), rows };
+    let tables: Arc<dyn Tables> = Arc::new(WithPrecise { t: tables(&GAP), precise });
+    let start = "TIMESTAMP('2023-01-01T00:00:00Z')";
+    let end = "TIMESTAMP('2023-01-01T00:00:50Z')";
+    for (range, first) in [
+        (format!("at BETWEEN {start} AND TIMESTAMP('2023-01-01T00:00:49.999Z')"), 0),
+        (format!("at >= {start} AND at < {end}"), 0),
+        (format!("at > TIMESTAMP('2023-01-01T00:00:09.999Z') AND at < {end}"), 10),
+    ] {
+        let sql = format!(
+            "SELECT at, SUM(n) FROM t WHERE {range} AND n IN (SELECT n FROM precise) GROUP BY RANGE at EVERY (10, SECOND) FILL (PREVIOUS)"
+        );
+        let mut query = Query::prepare(&tables, &sql).unwrap();
+        let mut found = Vec::new();
+        while query.step().unwrap() {
+            found.push(query.row().into_iter().map(shown).collect::<Vec<_>>().join(" "));
+        }
+        let all = [(0, 5), (10, 10), (20, 15), (30, 15), (40, 25)];
+        let expected = all.iter().filter(|(at, _)| *at >= first).map(|(at, n)| format!("2023-01-01T00:00:{at:02}.000000000Z {n}"));
+        assert_eq!(found, expected.collect::<Vec<_>>(), "{range}");
+    }
+}
+
 #[test]
 fn what_is_wrong_is_said() {
     let refused = |sql: &str| ask(&GAP, sql, &[]).unwrap_err().to_string();

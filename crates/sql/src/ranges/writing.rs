@@ -2,6 +2,7 @@
 
 use super::clause::Fill;
 use super::parts::{Item, Ranges, quoted};
+use crate::result_types::Computed;
 use crate::tables::ColumnType;
 use std::fmt::Write;
 
@@ -9,7 +10,7 @@ impl Ranges<'_> {
     /// The step that a time falls in.
     fn step_of(&self, time: &str) -> String {
         let Self { step_ms, offset_ms, .. } = self;
-        let since = if self.is_precise { format!("(to_epoch_ms({time}) - {offset_ms})") } else { format!("(({time}) - {offset_ms})") };
+        let since = format!("(to_epoch_ms({time}) - {offset_ms})");
         format!("({since} - (({since} % {step_ms}) + {step_ms}) % {step_ms} + {offset_ms})")
     }
 
@@ -43,7 +44,7 @@ impl Ranges<'_> {
         let next = |value: &str| format!("FIRST_VALUE({value}) OVER (PARTITION BY n_after ORDER BY step DESC)");
         let list = self.list(|number, item| {
             let value = format!("v{number}");
-            let is_number = !item.kind.is_some_and(|kind| kind == ColumnType::Bool || kind.is_time());
+            let is_number = !item.kind.is_some_and(|kind| kind == Computed::Of(ColumnType::Bool) || kind.is_time());
             match self.fill {
                 Fill::Nothing | Fill::Null => value,
                 Fill::Linear if is_number => {
@@ -73,8 +74,7 @@ impl Ranges<'_> {
     /// What the statement shows: the step as the time, and a value of each other item.
     fn list(&self, value: impl Fn(usize, &Item<'_>) -> String) -> String {
         let shown = self.items.iter().enumerate().map(|(number, item)| {
-            let step = if self.is_precise { "to_timestamp_ms(step)" } else { "step" };
-            let value = if item.is_time { step.to_owned() } else { value(number, item) };
+            let value = if item.is_time { "to_timestamp_ms(step)".to_owned() } else { value(number, item) };
             format!("{value} AS {}", quoted(&item.label))
         });
         shown.collect::<Vec<_>>().join(", ")

@@ -103,6 +103,21 @@ class PreciseTimesTest extends Suite {
   }
 
   @Test
+  void parametersFinerThanTheirColumnCompare() throws SQLException {
+    String table = table("finer", "(id INTEGER PRIMARY KEY, ms TIMESTAMP(3))");
+    update("INSERT INTO " + table + " VALUES (1, TIMESTAMP('2024-01-31T12:00:00.123Z')), (2, TIMESTAMP('2024-01-31T12:00:00.124Z'))");
+    Timestamp between = time(SECOND, 123_000_001);
+    assertEquals("", query("SELECT id FROM " + table + " WHERE ms = ?", between));
+    assertEquals("1", query("SELECT id FROM " + table + " WHERE ms < ?", between));
+    assertEquals("2", query("SELECT id FROM " + table + " WHERE ms >= ?", between));
+    assertEquals(List.of(SECOND + ".120000000"), times("SELECT ms, COUNT(*) FROM " + table
+        + " WHERE ms BETWEEN TIMESTAMP('2024-01-31T12:00:00Z') AND ? GROUP BY RANGE ms EVERY (10, MILLISECOND)", between));
+    String precise = events("years");
+    assertRefused(60_046, () -> update("INSERT INTO " + precise + " (id, ns) VALUES (9, 4611686018427388)"));
+    assertRefused(EXECUTION, () -> query("SELECT id FROM " + precise + " WHERE ns > 5"));
+  }
+
+  @Test
   void theyAreWrittenByTexts() throws SQLException {
     String table = table("texts", "(id INTEGER PRIMARY KEY, us TIMESTAMP(6) NOT NULL, ns TIMESTAMP(9))");
     update("INSERT INTO " + table + " VALUES (1, TIMESTAMP_US('2024-01-31T12:00:00.123456Z'), TIMESTAMP_NS('2024-01-31T12:00:00.123456789Z'))");

@@ -160,6 +160,29 @@ fn a_row_key_of_any_precision_bounds_what_is_read() {
     }
 }
 
+#[test]
+fn a_time_finer_than_the_row_key_bounds_what_is_read() {
+    let finer = Instant { us: TIME.us, ns: 1 };
+    for key in [ElementType::Timestamp, ElementType::MicroTimestamp] {
+        let columns = vec![column("at", key, false), column("n", ElementType::Long, false)];
+        let container = testing::container("Plant1", Kind::Collection, columns, 1);
+        let at = |ms_later: i64| match key {
+            ElementType::Timestamp => (TIME.ms() + ms_later).to_be_bytes().to_vec(),
+            _ => (TIME.us + ms_later * 1_000).to_be_bytes().to_vec(),
+        };
+        let mut rows: Rows = (-5..5).map(|n| row(&container, &[Some(at(n)), Some(n.to_be_bytes().to_vec())])).collect();
+        rows.sort();
+        let text = format!("SELECT * WHERE at = TIMESTAMP_NS('{}')", text_of(finer));
+        let mut select = parse(&text, &container, NOW_MS).unwrap();
+        let range = select.key_range(&container);
+        let within = rows.iter().filter(|(key, _)| is_in(&range, key)).count();
+        assert_eq!(within, 1, "{key:?}: {range:?}");
+        assert!(!select.forget_told(&container), "the row that is left is not of this time");
+        let Answer::Rows(found) = run(&container, &rows, select).unwrap() else { panic!("{text}") };
+        assert_eq!(found.rows(), 0, "{key:?}");
+    }
+}
+
 /// A time as TQL reads it.
 fn text_of(time: Instant) -> String {
     let seconds = time.us.div_euclid(1_000_000);
