@@ -81,13 +81,13 @@ fn indexes_of_record_sets_wait_until_every_member_knows_them() {
     let founder = knows(1, 1, 4, 17);
     let mut cluster = Cluster { state: State::founded(7, "test".to_owned(), founder, Schema::empty(), 1), index: 1 };
     let bin = NewBin { name: "n".to_owned(), kind: 1, kind_name: "integer", data_type: DataType::BigInt };
-    let mut schema = Schema::empty().declare_bins("test", "s", &[bin], 3).unwrap().unwrap().schema;
+    let mut schema = Schema::empty().declare_bins("test", "s", &[bin], 3).expect("names that can be").expect("a new set").schema;
     schema.version = 98;
     let change = |schema: &Schema, state: &State| Command::Schema { expected: state.schema.version, document: schema_blob::encode(schema) };
     assert_eq!(cluster.apply(&change(&schema, &cluster.state.clone())), Outcome::Done, "a set without an index is known since long");
-    let keyspace = Arc::make_mut(schema.keyspaces.get_mut("test").unwrap());
-    let table = Arc::make_mut(keyspace.tables.get_mut("s").unwrap());
-    let column = table.records.as_ref().unwrap().column(b"n", 1).unwrap();
+    let keyspace = Arc::make_mut(schema.keyspaces.get_mut("test").expect("the keyspace"));
+    let table = Arc::make_mut(keyspace.tables.get_mut("s").expect("the set"));
+    let column = table.records.as_ref().and_then(|records| records.column(b"n", 1)).expect("the bin");
     let index = Index { id: TableId(77), name: "by_n".to_owned(), column, part: IndexPart::Values, class: None, options: BTreeMap::new() };
     table.indexes.insert(index.name.clone(), Arc::new(index));
     schema.version = 99;
