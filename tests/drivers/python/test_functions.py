@@ -131,8 +131,8 @@ def test_others_are_served_beside_heavy_functions(connect, numbers, function):
             reads += 1
             assert worker.is_alive() or ended.is_set()
         worker.join()
-    # Whoever waits for the whole of a statement, of which there are two, reads a few times.
-    assert reads > 100
+    # Whoever waits for the whole of a statement, of which there are two, reads four times at most.
+    assert reads > 10
 
 
 def test_aggregates_with_groups_and_pages(shared_session, keyspace, numbers, function):
