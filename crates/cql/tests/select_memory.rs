@@ -4,8 +4,8 @@
 mod select_support;
 
 use base::Now;
-use cql::exec::{Bindings, Execution, MemoryStore, Options};
-use cql::wire::{Consistency, Frame, FrameHeader, ProtocolVersion, Response, ResultResponse, StreamId, Values};
+use cql::exec::{Execution, MemoryStore, Options};
+use cql::wire::{Consistency, Frame, FrameHeader, ProtocolVersion, Response, ResultResponse, StreamId};
 use model::operation::Context;
 use select_support::Node;
 
@@ -26,8 +26,7 @@ fn run(node: &Node, store: &MemoryStore, text: &str, page_size: Option<u32>, sta
         cores: 4,
         result_bytes_max: u32::MAX,
     };
-    let bindings = Bindings::new(&prepared.markers, &Values::none(ProtocolVersion::V4)).unwrap();
-    let execution = Execution { prepared: &prepared, bindings, options, paging_state: state };
+    let execution = Execution::new(&prepared, options, state);
     let mut reply = Vec::new();
     store.run(&execution, &Context { now, timestamp_us: 1, nonce: 1 }, &mut reply).unwrap();
     let header = FrameHeader::parse(&reply).unwrap().unwrap();

@@ -169,7 +169,8 @@ impl Engine {
     /// Every table is known, and every key can be compared with the one that the index has at its token. Returns the tokens that get a
     /// second key, and their cells.
     fn check_rows(&self, bytes: &[u8]) -> Result<Vec<(TableId, Token, Location)>, WriteError> {
-        let full = self.index_is_full();
+        let mut is_full = None;
+        let mut full = || *is_full.get_or_insert_with(|| self.index_is_full());
         let (mut missing, mut beside) = (Vec::new(), Vec::new());
         let mut at = 0;
         // A record whose neighbours need no look of their own.
@@ -182,7 +183,8 @@ impl Engine {
             }
             match self.index.find(record.table(), record.token(), record.partition(), &self.memory) {
                 // Overwriting takes no more of the index.
-                Ok(place) if full && !self.has_row(&place, &record) => {
+                Ok(Place::Single(..)) if record.clustering().is_empty() => {}
+                Ok(place) if full() && !self.has_row(&place, &record) => {
                     return Err(WriteError::IndexFull { index_bytes: self.index.bytes() });
                 }
                 Ok(place @ (Place::Absent | Place::Beside(_))) => {
@@ -193,7 +195,7 @@ impl Engine {
                         beside.push((record.table(), record.token(), cell));
                     }
                 }
-                Ok(Place::Partition(_)) => settled = Some(record).filter(|_| !full),
+                Ok(Place::Partition(_)) => settled = Some(record).filter(|_| !full()),
                 Ok(_) | Err(Unresolved::Damaged(_)) => {}
                 Err(Unresolved::UnknownTable) => return Err(WriteError::UnknownTable { table: record.table() }),
                 Err(Unresolved::Missing(location)) => missing.push(location),

@@ -54,7 +54,7 @@ impl Connection {
 /// All of a core.
 #[derive(Default)]
 pub(crate) struct Connections {
-    slots: Vec<Option<Connection>>,
+    slots: Vec<Option<Box<Connection>>>,
     count: u32,
     paused: VecDeque<ConnectionId>,
     partial_bytes: usize,
@@ -73,15 +73,15 @@ impl Connections {
     }
 
     pub(crate) fn get_mut(&mut self, id: ConnectionId) -> Option<&mut Connection> {
-        self.slots.get_mut(id.index as usize)?.as_mut().filter(|connection| connection.id == id)
+        self.slots.get_mut(id.index as usize)?.as_deref_mut().filter(|connection| connection.id == id)
     }
 
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Connection> {
-        self.slots.iter_mut().flatten()
+        self.slots.iter_mut().flatten().map(|connection| &mut **connection)
     }
 
     /// Takes a connection out to serve it; [`Connections::put`] gives it back.
-    pub(crate) fn take(&mut self, id: ConnectionId) -> Option<Connection> {
+    pub(crate) fn take(&mut self, id: ConnectionId) -> Option<Box<Connection>> {
         let slot = self.slots.get_mut(id.index as usize)?;
         if slot.as_ref().is_some_and(|connection| connection.id == id) { slot.take() } else { None }
     }
@@ -89,7 +89,7 @@ impl Connections {
     /// Takes a new connection.
     pub(crate) fn insert(&mut self, connection: Connection) {
         self.count += 1;
-        self.put(connection);
+        self.put(Box::new(connection));
     }
 
     /// How many there are.
@@ -97,7 +97,7 @@ impl Connections {
         self.count
     }
 
-    pub(crate) fn put(&mut self, connection: Connection) {
+    pub(crate) fn put(&mut self, connection: Box<Connection>) {
         let index = connection.id.index as usize;
         if self.slots.len() <= index {
             self.slots.resize_with(index + 1, || None);
@@ -106,7 +106,7 @@ impl Connections {
     }
 
     /// Forgets a connection, and returns it.
-    pub(crate) fn remove(&mut self, id: ConnectionId) -> Option<Connection> {
+    pub(crate) fn remove(&mut self, id: ConnectionId) -> Option<Box<Connection>> {
         let connection = self.take(id)?;
         self.count -= 1;
         self.partial_bytes -= connection.partial;
@@ -116,7 +116,7 @@ impl Connections {
 
     /// Counts a connection again, now with `unsent` bytes to send.
     pub(crate) fn weigh(&mut self, id: ConnectionId, unsent: usize) -> Option<&mut Connection> {
-        let connection = self.slots.get_mut(id.index as usize)?.as_mut().filter(|connection| connection.id == id)?;
+        let connection = self.slots.get_mut(id.index as usize)?.as_deref_mut().filter(|connection| connection.id == id)?;
         let partial = connection.session.buffered_bytes();
         let unsent = unsent + connection.session.outstanding_bytes();
         self.partial_bytes = self.partial_bytes + partial - connection.partial;

@@ -37,7 +37,7 @@ pub struct Core {
     /// Only on core 0.
     pub(crate) changes: Option<SchemaChanges>,
     pub(crate) connections: Connections,
-    pub(crate) workspaces: Workspaces,
+    pub(crate) workspaces: Option<Box<Workspaces>>,
     pub(crate) tls_buffers: TlsBuffers,
     /// When a client's TLS was last complained of.
     pub(crate) tls_failure_logged_us: Option<u64>,
@@ -110,7 +110,7 @@ impl Core {
             shard: parts.shard,
             requests: Requests::default(),
             connections: Connections::default(),
-            workspaces: Workspaces::default(),
+            workspaces: None,
             tls_buffers: TlsBuffers::default(),
             tls_failure_logged_us: None,
             continuations: VecDeque::new(),

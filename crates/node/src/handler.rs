@@ -125,7 +125,9 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
         self.answer_logins(reactor);
         self.resume(reactor);
         self.send_away(reactor);
-        self.workspaces.trim();
+        if let Some(workspaces) = &mut self.workspaces {
+            workspaces.trim();
+        }
         let stalls_due_us = self.close_stalled(reactor);
         let marks_due_us = self.store_marks_again(reactor);
         let operations_due_us = self.operations_turn(reactor);

@@ -79,7 +79,8 @@ impl Core {
         }
         if let Some(out) = reactor.output(id) {
             let Connection { session, transport, .. } = connection;
-            transport.append(out, &mut self.tls_buffers, |out| session.append_late_reply(frame, out, &mut self.workspaces));
+            transport
+                .append(out, &mut self.tls_buffers, |out| session.append_late_reply(frame, out, self.workspaces.get_or_insert_default()));
         }
         self.charge_late(id, frame.len());
         self.weigh(reactor, id);
@@ -93,7 +94,7 @@ impl Core {
         let Some(connection) = self.connections.get_mut(id) else { return };
         if let Some(out) = reactor.output(id) {
             let Connection { session, transport, .. } = connection;
-            transport.append(out, &mut self.tls_buffers, |out| session.append_piece(piece, out, &mut self.workspaces));
+            transport.append(out, &mut self.tls_buffers, |out| session.append_piece(piece, out, self.workspaces.get_or_insert_default()));
         }
         self.charge_late(id, piece.len());
         self.weigh(reactor, id);
@@ -104,7 +105,8 @@ impl Core {
         if let Some(audit) = &mut self.audit {
             audit.closed(id);
         }
-        let Some(Connection { session, stream, share, .. }) = self.connections.remove(id) else { return };
+        let Some(connection) = self.connections.remove(id) else { return };
+        let Connection { session, stream, share, .. } = *connection;
         self.uncount_connection(share);
         if let Some(stream) = stream {
             self.requests.discard(stream);
@@ -126,7 +128,8 @@ impl Core {
         for connection in self.connections.iter_mut() {
             if let Some(out) = reactor.output(connection.id) {
                 let Connection { session, transport, .. } = connection;
-                transport.append(out, &mut self.tls_buffers, |out| session.append_event(event, out, &mut self.workspaces));
+                transport
+                    .append(out, &mut self.tls_buffers, |out| session.append_event(event, out, self.workspaces.get_or_insert_default()));
             }
         }
     }
@@ -137,7 +140,7 @@ impl Core {
         let unsent = reactor.unsent_bytes(id);
         let Some(output) = reactor.output(id) else { return self.connections.put(connection) };
         let mut out = std::mem::take(output);
-        let mut workspaces = std::mem::take(&mut self.workspaces);
+        let mut workspaces = self.workspaces.take().unwrap_or_default();
         // The output of this turn is within `unsent`; what the kernel has not taken of turns before is not in `out`.
         let room = if self.audit_blocks() { 0 } else { self.unsent_bytes_max().saturating_sub(unsent - out.len()) };
         let mut opened = if connection.transport.is_plain() { None } else { self.open(reactor, &mut connection, bytes) };
@@ -160,7 +163,7 @@ impl Core {
         } else if verdict == Verdict::StartTls {
             verdict = self.start_tls(reactor, &mut connection);
         }
-        self.workspaces = workspaces;
+        self.workspaces = Some(workspaces);
         reactor.put_output(id, out);
         connection.paused = verdict == Verdict::Pause;
         self.connections.put(connection);
@@ -262,7 +265,7 @@ impl Core {
             // Requests that never end must not take the memory of others.
             if let Some(out) = reactor.output(id) {
                 let Connection { session, transport, .. } = connection;
-                transport.append(out, &mut self.tls_buffers, |out| session.append_overload(out, &mut self.workspaces));
+                transport.append(out, &mut self.tls_buffers, |out| session.append_overload(out, self.workspaces.get_or_insert_default()));
             }
             reactor.close(id);
         }

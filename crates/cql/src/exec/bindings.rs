@@ -20,40 +20,47 @@ const INLINE_VALUES: usize = 12;
 
 /// A few values in place, or many on the heap. (`SmallVec` would make the lifetime invariant.)
 #[derive(Clone, Debug)]
-#[allow(clippy::large_enum_variant, reason = "few values in place are the point; it lives on the stack of one request")]
-enum Inline<'a> {
-    Few([Value<'a>; INLINE_VALUES], usize),
-    Many(Vec<Value<'a>>),
+struct Inline<'a> {
+    few: [Value<'a>; INLINE_VALUES],
+    length: usize,
+    /// All of them, if they are more than `few` has room for.
+    many: Vec<Value<'a>>,
 }
 
 impl<'a> Inline<'a> {
-    fn with_capacity(count: usize) -> Self {
-        if count <= INLINE_VALUES { Self::Few([Value::Null; INLINE_VALUES], 0) } else { Self::Many(Vec::with_capacity(count)) }
+    #[inline]
+    fn new() -> Self {
+        Self { few: [Value::Null; INLINE_VALUES], length: 0, many: Vec::new() }
+    }
+
+    /// Makes room for `count` values, the first of which is yet to come.
+    #[inline]
+    fn reserve(&mut self, count: usize) {
+        if count > INLINE_VALUES {
+            self.many.reserve_exact(count);
+        }
     }
 
     #[inline]
     fn push(&mut self, value: Value<'a>) {
-        match self {
-            Self::Few(values, length) => {
-                values[*length] = value;
-                *length += 1;
-            }
-            Self::Many(values) => values.push(value),
+        if self.many.capacity() > 0 {
+            self.many.push(value);
+        } else {
+            self.few[self.length] = value;
+            self.length += 1;
         }
     }
 
     #[inline]
     fn as_slice(&self) -> &[Value<'a>] {
-        match self {
-            Self::Few(values, length) => &values[..*length],
-            Self::Many(values) => values,
-        }
+        if self.many.capacity() > 0 { &self.many } else { &self.few[..self.length] }
     }
 }
 
 impl Default for Bindings<'_> {
+    #[inline]
     fn default() -> Self {
-        Self { values: Inline::with_capacity(0), meter: Meter::default() }
+        Self { values: Inline::new(), meter: Meter::default() }
     }
 }
 
@@ -82,35 +89,31 @@ impl<'a> Bindings<'a> {
     ///
     /// # Errors
     /// Too few or too many values, unknown or missing names, bytes that are not of the marker's type.
-    #[inline]
     pub fn new(markers: &[Marker], values: &Values<'a>) -> Result<Self, CqlError> {
+        let mut bindings = Self::default();
+        bindings.bind(markers, values)?;
+        Ok(bindings)
+    }
+
+    /// As [`Bindings::new`], in place of one that has no values: several hundred bytes are not moved about.
+    ///
+    /// # Errors
+    /// As of [`Bindings::new`].
+    #[inline]
+    pub fn bind(&mut self, markers: &[Marker], values: &Values<'a>) -> Result<(), CqlError> {
+        let bound = &mut self.values;
+        bound.reserve(markers.len());
         if values.names() == ValueNames::Present {
-            return Self::named(markers, values);
+            return bind_named(bound, markers, values);
         }
         if values.len() != markers.len() {
             return Err(CqlError::Invalid(format!("there were {} markers(?) in CQL but {} bound variables", markers.len(), values.len())));
         }
-        let mut bound = Inline::with_capacity(markers.len());
         for (marker, value) in markers.iter().zip(values.iter()) {
             check(marker, value)?;
             bound.push(value);
         }
-        Ok(Self { values: bound, meter: Meter::default() })
-    }
-
-    fn named(markers: &[Marker], values: &Values<'a>) -> Result<Self, CqlError> {
-        let mut bound = Inline::with_capacity(markers.len());
-        for marker in markers {
-            let value = values
-                .iter_named()
-                .filter(|(name, _)| *name == Some(marker.name.as_str()))
-                .map(|(_, value)| value)
-                .last()
-                .ok_or_else(|| CqlError::Invalid(format!("Invalid amount of bind variables: no value for '{}'", marker.name)))?;
-            check(marker, value)?;
-            bound.push(value);
-        }
-        Ok(Self { values: bound, meter: Meter::default() })
+        Ok(())
     }
 
     /// The value of marker `index`.
@@ -150,6 +153,20 @@ impl<'a> Bindings<'a> {
     }
 }
 
+fn bind_named<'a>(bound: &mut Inline<'a>, markers: &[Marker], values: &Values<'a>) -> Result<(), CqlError> {
+    for marker in markers {
+        let value = values
+            .iter_named()
+            .filter(|(name, _)| *name == Some(marker.name.as_str()))
+            .map(|(_, value)| value)
+            .last()
+            .ok_or_else(|| CqlError::Invalid(format!("Invalid amount of bind variables: no value for '{}'", marker.name)))?;
+        check(marker, value)?;
+        bound.push(value);
+    }
+    Ok(())
+}
+
 fn check(marker: &Marker, value: Value<'_>) -> Result<(), CqlError> {
     match value {
         Value::Bytes(bytes) => value::validate(&marker.data_type, bytes)
@@ -178,7 +195,8 @@ impl OwnedValues {
     #[must_use]
     pub fn bindings(&self) -> Bindings<'_> {
         let mut start = 0;
-        let mut values = Inline::with_capacity(self.ends.len());
+        let mut values = Inline::new();
+        values.reserve(self.ends.len());
         for slot in &self.ends {
             values.push(match *slot {
                 Slot::Null => Value::Null,

@@ -1,10 +1,13 @@
 //! One statement with its values, ready to run.
 
 use super::bindings::Bindings;
+use super::keys;
 use crate::plan::Prepared;
 use crate::wire::{Consistency, ProtocolVersion, StreamId};
-use base::Now;
+use base::{Now, Token};
+use model::Table;
 use model::operation::Context;
+use std::cell::Cell;
 use std::sync::Arc;
 
 /// What a request says besides its statement and values.
@@ -46,6 +49,25 @@ pub struct Execution<'a> {
     pub options: Options,
     /// Where the page before ended.
     pub paging_state: Option<&'a [u8]>,
+    /// Its partition's, once [`start`](super::start) has told.
+    pub(super) token: Cell<Option<Token>>,
+}
+
+impl<'a> Execution<'a> {
+    /// A statement whose values are yet to be bound.
+    #[inline]
+    #[must_use]
+    pub fn new(prepared: &'a Arc<Prepared>, options: Options, paging_state: Option<&'a [u8]>) -> Self {
+        Self { prepared, bindings: Bindings::default(), options, paging_state, token: Cell::new(None) }
+    }
+
+    /// The token of `key`, its partition's.
+    #[inline]
+    pub(super) fn token_of(&self, table: &Table, key: &[u8]) -> Token {
+        let token = self.token.get().unwrap_or_else(|| keys::token(table, key));
+        debug_assert_eq!(token, keys::token(table, key), "a statement has one partition, however often it runs");
+        token
+    }
 }
 
 impl Options {

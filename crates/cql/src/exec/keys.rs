@@ -4,6 +4,7 @@ use super::{Bound, Environment};
 use crate::CqlError;
 use crate::plan::{ClusteringPlan, KeyTerm, SliceBound, Term, TupleKeys};
 use crate::value::{self, comparable, layout};
+use crate::wire::Value;
 use base::Token;
 use model::operation::FIRST_ROW_BYTE;
 use model::{Column, DataType, Order, Table, record_set};
@@ -38,6 +39,12 @@ pub fn single_partition_key<'s>(
     scratch: &'s mut Vec<u8>,
 ) -> Result<&'s [u8], CqlError> {
     if let [KeyTerm::Equal(term)] = terms {
+        if let Term::Bind(index) = term
+            && let Value::Bytes(bytes) = environment.bindings.get(*index)
+            && !has_several_forms(&table.columns[0].data_type)
+        {
+            return check_key(bytes);
+        }
         return match key_value(term, &table.columns[0], environment)? {
             Cow::Borrowed(bytes) => check_key(bytes),
             Cow::Owned(bytes) => {
@@ -62,6 +69,7 @@ pub(super) fn token(table: &Table, key: &[u8]) -> Token {
     if table.records.is_some() { record_set::token(key) } else { value::token(key) }
 }
 
+#[inline]
 fn check_key(bytes: &[u8]) -> Result<&[u8], CqlError> {
     if bytes.is_empty() {
         return Err(CqlError::invalid("Key may not be empty"));
@@ -114,17 +122,22 @@ fn key_value<'a>(term: &'a Term, column: &Column, environment: &Environment<'a>)
     }
 }
 
-/// Frozen sets and maps are stored sorted; everything else is as it came.
+/// Whether a value may come as bytes that are not those that it is stored as: frozen sets and maps are stored sorted.
+#[inline]
+fn has_several_forms(data_type: &DataType) -> bool {
+    matches!(
+        data_type,
+        DataType::Set(..) | DataType::Map(..) | DataType::List(..) | DataType::Tuple(_) | DataType::Udt(..) | DataType::Vector(..)
+    )
+}
+
 fn normal<'a>(data_type: &DataType, bytes: Cow<'a, [u8]>) -> Cow<'a, [u8]> {
-    match data_type {
-        DataType::Set(..) | DataType::Map(..) | DataType::List(..) | DataType::Tuple(_) | DataType::Udt(..) | DataType::Vector(..) => {
-            match value::normalize(data_type, &bytes) {
-                Ok(Cow::Owned(sorted)) => Cow::Owned(sorted),
-                _ => bytes,
-            }
-        }
-        _ => bytes,
+    if has_several_forms(data_type)
+        && let Ok(Cow::Owned(sorted)) = value::normalize(data_type, &bytes)
+    {
+        return Cow::Owned(sorted);
     }
+    bytes
 }
 
 /// The values of `=` or `IN` on a column, sorted in the column's order, each once.

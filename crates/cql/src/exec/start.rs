@@ -6,11 +6,12 @@ use super::execution::{Execution, Options};
 use super::failure::Failure;
 use super::writer::Writer;
 use super::{condition, fetch, keys, level, modify, select};
+use crate::CqlError;
 use crate::plan::{KeyTerm, Modify, Prepared, Statement};
 use crate::reply::{write_error, write_void};
-use crate::{CqlError, value};
 use base::Token;
 use model::operation::{Context, Coordinator, Operation, PartitionKey, RowStore, Stop, WriteSet};
+use std::cell::Cell;
 use std::sync::Arc;
 
 /// What must happen for a statement.
@@ -36,7 +37,9 @@ pub fn start(execution: &Execution<'_>, context: &Context) -> Result<Work, CqlEr
     let environment = Environment { bindings: &execution.bindings, context };
     let single = |table, terms: &[KeyTerm]| -> Result<Token, CqlError> {
         let mut scratch = Vec::new();
-        Ok(keys::token(table, keys::single_partition_key(table, terms, &environment, &mut scratch)?))
+        let token = keys::token(table, keys::single_partition_key(table, terms, &environment, &mut scratch)?);
+        execution.token.set(Some(token));
+        Ok(token)
     };
     match &execution.prepared.statement {
         Statement::Select(plan) if select::is_single(plan) => Ok(Work::Partition(single(&plan.table, &plan.partition)?)),
@@ -58,6 +61,7 @@ impl Execution<'_> {
             values: self.bindings.to_owned_values(),
             options: self.options,
             paging_state: self.paging_state.map(Box::from),
+            token: self.token.get(),
         })
     }
 }
@@ -101,7 +105,7 @@ fn run_modification(
     let options = &execution.options;
     let mut scratch = Vec::new();
     let key = keys::single_partition_key(&plan.table, &plan.partition, &environment, &mut scratch)?;
-    let partition = PartitionKey { table: plan.table.id, token: value::token(key), bytes: key };
+    let partition = PartitionKey { table: plan.table.id, token: execution.token_of(&plan.table, key), bytes: key };
     let mut writer = Writer { environment: &environment, store, writes, now_s: options.now_s(context), list_sequence: 0, least: None };
     if plan.is_conditional() {
         return condition::outcome::run_single(&mut writer, plan, &partition, options, out);
@@ -126,6 +130,7 @@ struct OwnedExecution {
     values: OwnedValues,
     options: Options,
     paging_state: Option<Box<[u8]>>,
+    token: Option<Token>,
 }
 
 impl Operation for OwnedExecution {
@@ -135,6 +140,7 @@ impl Operation for OwnedExecution {
             bindings: self.values.bindings(),
             options: self.options,
             paging_state: self.paging_state.as_deref(),
+            token: Cell::new(self.token),
         };
         execution.run(context, store, writes, reply)
     }

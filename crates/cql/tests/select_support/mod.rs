@@ -3,7 +3,7 @@
 #![allow(dead_code, clippy::unwrap_used)]
 
 use base::{Now, TableId, Token};
-use cql::exec::{Bindings, Execution, Options, Work, part_of_modification, part_of_select, start};
+use cql::exec::{Execution, Options, Work, part_of_modification, part_of_select, start};
 use cql::plan::{Prepared, Statement, prepare};
 use cql::value::text::to_literal;
 use cql::wire::{Consistency, Frame, FrameHeader, ProtocolVersion, Response, ResultResponse, StreamId, Value, ValuesBuffer};
@@ -261,7 +261,6 @@ impl Node {
         }
         let mut buffer = ValuesBuffer::new();
         values.iter().for_each(|value| buffer.push(*value));
-        let bindings = Bindings::new(&prepared.markers, &buffer.as_values(self.version))?;
         let context = self.context();
         let options = Options {
             version: self.version,
@@ -276,7 +275,9 @@ impl Node {
             cores: self.cores,
             result_bytes_max: u32::MAX,
         };
-        let execution = Execution { prepared: &prepared, bindings, options, paging_state: state };
+        let values = buffer.as_values(self.version);
+        let mut execution = Execution::new(&prepared, options, state);
+        execution.bindings.bind(&prepared.markers, &values)?;
         let mut reply = Vec::new();
         let work = match start(&execution, &context)? {
             Work::Batch(mut batch) => {

@@ -14,7 +14,7 @@ use crate::wire::{
 use crate::{CqlError, reply};
 use model::operation::{Context, Direction, PartitionKey, RANGE_DELETION_PREFIX, RowStore, Visit};
 use model::row::{Content, RowView};
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
 /// Runs a statement about one row (see [`select::is_single`]) and appends the reply frame.
 #[inline]
@@ -29,7 +29,7 @@ pub(in crate::exec) fn run(
     let options = &execution.options;
     let mut scratch = Vec::new();
     let key = keys::single_partition_key(&plan.table, &plan.partition, &environment, &mut scratch)?;
-    let partition = PartitionKey { table: plan.table.id, token: keys::token(&plan.table, key), bytes: key };
+    let partition = PartitionKey { table: plan.table.id, token: execution.token_of(&plan.table, key), bytes: key };
     if plan.limit.is_some() || plan.per_partition_limit.is_some() {
         select::check_limits(plan, &environment)?;
     }
@@ -69,7 +69,8 @@ fn give_only_row(plan: &Select, partition: &PartitionKey<'_>, row: &[u8], now_s:
     }
     let row_view = RowView::new(row);
     let mut live = row_view.liveness().is_some_and(|stamp| stamp.is_live(now_s));
-    let mut found: SmallVec<[Option<&[u8]>; 16]> = smallvec![None; plan.cells.len()];
+    let mut found = SmallVec::<[Option<&[u8]>; 16]>::new();
+    found.resize(plan.cells.len(), None);
     for cell in row_view.cells() {
         let slot = plan.slots.get(usize::from(cell.column.0)).copied().unwrap_or(SLOT_GONE);
         match cell.content {

@@ -13,7 +13,7 @@ use crate::protocol::{AnyCoordinator, Reply};
 use crate::requests::{REQUEST_BYTES, Request};
 use cql::CqlError;
 use cql::exec::{
-    Bindings, Execution, LoggedBatch, Work, is_view_part, part_of_batch, part_of_modification, part_of_select, start, start_many, view_part,
+    Execution, LoggedBatch, Work, is_view_part, part_of_batch, part_of_modification, part_of_select, start, start_many, view_part,
 };
 use cql::plan::{Prepared, Statement};
 use cql::session::Client;
@@ -79,9 +79,9 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
             (start_many(batch_statements(&plans)?, None, kind_of(request), options, &context)?, bytes)
         } else {
             let (prepared, parameters) = self.statement_of(&client, &travelled.request)?;
-            let bindings = Bindings::new(&prepared.markers, &parameters.values)?;
             let options = batch.fix(self.options(header, parameters, &context));
-            let execution = Execution { prepared: &prepared, bindings, options, paging_state: None };
+            let mut execution = Execution::new(&prepared, options, None);
+            execution.bindings.bind(&prepared.markers, &parameters.values)?;
             let Work::Batch(coordinator) = start(&execution, &context)? else {
                 return Err(CqlError::Protocol("not a batch".to_owned()));
             };
@@ -139,9 +139,9 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
             return part_of_batch(&batch_statements(&plans)?, options, part, travelled.bytes, &context);
         }
         let (prepared, parameters) = self.statement_of(client, &travelled.request)?;
-        let bindings = Bindings::new(&prepared.markers, &parameters.values)?;
         let options = self.options(header, parameters, &context);
-        let execution = Execution { prepared: &prepared, bindings, options, paging_state: parameters.paging_state };
+        let mut execution = Execution::new(&prepared, options, parameters.paging_state);
+        execution.bindings.bind(&prepared.markers, &parameters.values)?;
         match &prepared.statement {
             Statement::Select(_) => part_of_select(&execution, part, &context),
             _ => part_of_modification(&execution, part, travelled.bytes, &context),

@@ -18,7 +18,7 @@ use crate::request_figures::{Class, RequestKind};
 use crate::requests::{REQUEST_BYTES, Request};
 use crate::slow::{Subject, Waited};
 use crate::tracing::waiting_for;
-use cql::exec::{Bindings, Execution, Options, Work, start};
+use cql::exec::{Execution, Options, Work, start};
 use cql::language::has_more_tokens;
 use cql::plan::{self, Prepared, Statement};
 use cql::roles::{self, Proof};
@@ -175,8 +175,8 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
             }
         }
         let prepared = rights::seen(core.config.checks_permissions, client, prepared);
-        let bindings = Bindings::new(&prepared.markers, &execute.parameters.values)?;
-        let execution = Execution { prepared, bindings, options, paging_state: execute.parameters.paging_state };
+        let mut execution = Execution::new(prepared, options, execute.parameters.paging_state);
+        execution.bindings.bind(&prepared.markers, &execute.parameters.values)?;
         let mut parked = None;
         if let Work::Partition(token) = start(&execution, &context)?
             && !is_virtual(prepared)
@@ -218,8 +218,8 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
             }
         }
         let prepared = Arc::clone(prepared);
-        let bindings = Bindings::new(&prepared.markers, &execute.parameters.values)?;
-        let execution = Execution { prepared: &prepared, bindings, options, paging_state: execute.parameters.paging_state };
+        let mut execution = Execution::new(&prepared, options, execute.parameters.paging_state);
+        execution.bindings.bind(&prepared.markers, &execute.parameters.values)?;
         if let Some((request, token)) = parked {
             // It may have to run elsewhere when its turn comes.
             let route = self.route_single(client, header, &wire::Request::Execute(*execute), &execution, token);
@@ -245,10 +245,10 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
             self.core.admit(kind_of(&prepared.statement)).map_err(|over| over_limit(&over))?;
         }
         let prepared = self.seen_by(client, prepared);
-        let bindings = Bindings::new(&prepared.markers, &query.parameters.values)?;
         let context = self.core.context(self.reactor);
         let options = self.options(header, &query.parameters, &context);
-        let execution = Execution { prepared: &prepared, bindings, options, paging_state: query.parameters.paging_state };
+        let mut execution = Execution::new(&prepared, options, query.parameters.paging_state);
+        execution.bindings.bind(&prepared.markers, &query.parameters.values)?;
         self.run(client, header, &wire::Request::Query(*query), &execution, weight(&prepared), &context, out)
     }
 
