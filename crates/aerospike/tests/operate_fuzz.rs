@@ -1,4 +1,4 @@
-//! Mutated lists, maps and operations inside them, and on bits: no panic, nothing bloats, and what is stored is stored again as it is.
+//! Mutated lists, maps and operations inside them, on bits, and on sketches: no panic, nothing bloats, and what is stored is stored again as it is.
 #![allow(clippy::unwrap_used)]
 
 mod fuzzer;
@@ -13,6 +13,9 @@ const PADDING_MAX: usize = 1 << 20;
 
 /// The largest blob that an operation makes.
 const BLOB_BYTES_MAX: usize = 8 << 20;
+
+/// The largest sketch: 2^16 registers of 54 bits, and its head.
+const SKETCH_BYTES_MAX: usize = (54 << 13) + 11;
 
 /// A value under construction.
 #[derive(Default)]
@@ -85,6 +88,41 @@ fn bit_operands() -> Vec<Vec<u8>> {
     operands
 }
 
+/// A sketch with elements in it.
+fn sketch(index_bits: i64, minhash_bits: i64) -> Particle<'static> {
+    let elements = (0..30).fold(Bytes::default().list(5, 0).integer(1).list(30, 0), |bytes, number| bytes.integer(number));
+    let operand = Particle::owned(ParticleType::Blob, elements.integer(index_bits).integer(minhash_bits).integer(0).0);
+    match apply(code::HLL_MODIFY, None, &operand).unwrap().bin {
+        Change::Set(particle) => particle.into_owned(),
+        change => panic!("no sketch was made: {change:?}"),
+    }
+}
+
+fn sketches() -> Vec<Particle<'static>> {
+    [(4, 0), (5, 0), (4, 4), (5, 51), (8, 20)].map(|(index_bits, minhash_bits)| sketch(index_bits, minhash_bits)).to_vec()
+}
+
+/// Every operation on sketches.
+fn sketch_operands() -> Vec<Vec<u8>> {
+    let mut operands = Vec::new();
+    for operation in (0..5).chain(50..57) {
+        let new = |count: usize| Bytes::default().list(1 + count, 0).integer(operation);
+        operands.push(new(0).0);
+        operands.push(new(1).integer(4).0);
+        operands.push(new(3).integer(6).integer(-1).integer(4).0);
+        operands.push(new(4).list(3, 0).integer(1).string("text").list(1, 0).integer(2).integer(7).integer(9).integer(0).0);
+        for count in 1..4 {
+            for sketch in sketches() {
+                let flags = usize::from(operation == 2);
+                let mut list = new(1 + flags).list(count, 0);
+                (0..count).for_each(|_| write::typed(&mut list.0, ParticleType::HyperLogLog, &sketch.bytes));
+                operands.push(if flags == 0 { list.0 } else { list.integer(8).0 });
+            }
+        }
+    }
+    operands
+}
+
 /// A value as a client may write it: as it is stored.
 fn stored(bytes: &[u8]) -> Option<Particle<'static>> {
     [ParticleType::List, ParticleType::Map].into_iter().find_map(|kind| {
@@ -146,6 +184,41 @@ fn operations_on_bits_survive_mutations() {
         }
     });
     assert!(done > 1_000 || !is_full_run(), "nearly all mutations were refused: {done}");
+}
+
+#[test]
+fn operations_on_sketches_survive_mutations() {
+    let bins = sketches();
+    let mut done = 0;
+    fuzz("operate_fuzz sketches", &sketch_operands(), |bytes, _| {
+        let operand = Particle::new(ParticleType::Blob, bytes);
+        let each = bins.iter().map(Some).chain([None]).flat_map(|bin| [code::HLL_READ, code::HLL_MODIFY].map(|operation| (bin, operation)));
+        for (bin, operation) in each {
+            let Ok(effect) = apply(operation, bin, &operand) else { continue };
+            done += 1;
+            if let Change::Set(particle) = effect.bin {
+                assert!(operation == code::HLL_MODIFY && particle.kind == ParticleType::HyperLogLog);
+                assert!(particle.bytes.len() <= SKETCH_BYTES_MAX);
+                // [55]: describe it.
+                assert!(apply(code::HLL_READ, Some(&particle), &Particle::new(ParticleType::Blob, &[0x91, 55])).is_ok());
+            }
+        }
+    });
+    assert!(done > 1_000 || !is_full_run(), "nearly all mutations were refused: {done}");
+}
+
+#[test]
+fn operations_survive_sketches_that_are_damaged() {
+    let corpus: Vec<Vec<u8>> = sketches().iter().map(|sketch| sketch.bytes.to_vec()).collect();
+    let operands = sketch_operands();
+    fuzz("operate_fuzz damaged_sketches", &corpus, |bytes, rng| {
+        let bin = Particle::new(ParticleType::HyperLogLog, bytes);
+        for _ in 0..8 {
+            let operand = Particle::new(ParticleType::Blob, &operands[rng.below(operands.len() as u64) as usize]);
+            let _ = apply(code::HLL_READ, Some(&bin), &operand);
+            let _ = apply(code::HLL_MODIFY, Some(&bin), &operand);
+        }
+    });
 }
 
 #[test]

@@ -10,7 +10,7 @@ import urllib.request
 import aerospike
 import pytest
 from aerospike import exception
-from aerospike_helpers.operations import list_operations, operations
+from aerospike_helpers.operations import hll_operations, list_operations, operations
 from cassandra import InvalidRequest
 from cassandra.query import SimpleStatement, dict_factory
 
@@ -37,6 +37,9 @@ def test_every_kind_of_bin_is_a_column_of_its_type(client, session, set_name, di
         assert row[name] == bins[name], name
     # Msgpack, as the client sent it.
     assert row["l"].startswith(b"\x92\x01") and row["m"]
+    # A sketch, as the client gets it.
+    client.operate(key, [hll_operations.hll_add("h", ["a", "b"], 8)])
+    assert row_of(session, set_name, digest(key))["h"] == bytes(client.get(key)[2]["h"])
     kinds = session.execute(
         "SELECT column_name, type FROM system_schema.columns WHERE keyspace_name = %s AND table_name = %s", (NAMESPACE, set_name)
     )

@@ -12,7 +12,8 @@ import time
 import aerospike
 import pytest
 from aerospike import exception
-from aerospike_helpers.operations import list_operations, map_operations
+from aerospike_helpers import HyperLogLog
+from aerospike_helpers.operations import hll_operations, list_operations, map_operations
 
 import certificates
 import server
@@ -102,7 +103,7 @@ KEPT = {"key": aerospike.POLICY_KEY_SEND}
 BINS = {
     "int": -5, "big": 2**62, "float": 1.5, "text": "ü", "empty": "", "bytes": bytearray(b"\x00\xff"), "yes": True, "no": False,
     "list": [1, "two", [3.5, None, b"x"], {"k": [1]}], "map": {"b": 1, "a": {"c": [True]}, 7: "seven"},
-    "geo": aerospike.GeoJSON({"type": "Point", "coordinates": [1.0, 2.0]}),
+    "geo": aerospike.GeoJSON({"type": "Point", "coordinates": [1.0, 2.0]}), "foreign": HyperLogLog(b"\0" * 20),
 }
 
 
@@ -117,6 +118,7 @@ def test_records_of_all_kinds_keep_values_keys_and_times_to_live(sides, clients)
     source.remove((WHOLE, "all", "gone"))
     key = (WHOLE, "ordered", 1)
     source.operate(key, [list_operations.list_append("list", value, {"list_order": aerospike.LIST_ORDERED}) for value in (3, 1, 2)])
+    source.operate(key, [hll_operations.hll_add("sketch", ["a", "b"], 8, 4)])
     source.operate(key, [map_operations.map_put("map", value, value, {"map_order": aerospike.MAP_KEY_ORDERED}) for value in (3, 1, 2)])
     said = run_import(sides, WHOLE, "--verify")
     assert "6 records copied" in said and "6 records are the same on both sides" in said, said
@@ -128,6 +130,9 @@ def test_records_of_all_kinds_keep_values_keys_and_times_to_live(sides, clients)
     # What is ordered stays so: an element goes where the order wants it.
     target.operate(key, [list_operations.list_append("list", 0)])
     assert target.get(key)[2]["list"] == [0, 1, 2, 3]
+    # A sketch goes on.
+    added = target.operate_ordered(key, [hll_operations.hll_add("sketch", ["b", "c"]), hll_operations.hll_get_count("sketch")])[2]
+    assert added == [("sketch", 1), ("sketch", 3)]
     # Both copies again, and each of one set alone.
     assert "6 records copied" in run_import(sides, WHOLE, "--restart", "--verify")
     assert "4 records copied" in run_import(sides, WHOLE, "all", "--verify")

@@ -151,6 +151,7 @@ impl<'e> Evaluation<'e> {
         for argument in &call.arguments {
             self.value(argument)?.write_msgpack(&mut operand);
         }
+        self.bytes_left = self.bytes_left.checked_sub(operand.len())?;
         let operand = Particle::owned(ParticleType::Blob, operand);
         let effect = operate::apply(call.operation, Some(&about), &operand).ok()?;
         let given = match effect.bin {

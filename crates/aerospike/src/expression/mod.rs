@@ -1,8 +1,8 @@
 //! Expressions: filters of requests, and operations that read or write what an expression gives.
 //!
 //! An expression is MessagePack: a list that begins with a command ([`code`]), or a value. [`parse`] makes a tree of it whose types fit;
-//! [`evaluate`] asks what it gives for a record. Values of lists and maps within are marked as quoted; operations on lists, maps and bits
-//! are those of bins (`crate::operate`).
+//! [`evaluate`] asks what it gives for a record. Values of lists and maps within are marked as quoted; operations on lists, maps, bits
+//! and sketches are those of bins (`crate::operate`).
 //!
 //! | payload of an operation | |
 //! |---|---|

@@ -25,7 +25,7 @@ pub(super) enum Node<'a> {
     Apply(i64, Vec<Node<'a>>),
 }
 
-/// An operation on a list, map or blob within an expression: its arguments are expressions, what it changes is a copy.
+/// An operation on a list, map, blob or sketch within an expression: its arguments are expressions, what it changes is a copy.
 #[derive(Debug)]
 pub(super) struct Call<'a> {
     /// The operation as bins have it.

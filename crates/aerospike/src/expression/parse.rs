@@ -190,7 +190,8 @@ impl<'a> Parser<'a> {
             (module::CONTAINERS, true) => operate::code::CDT_MODIFY,
             (module::BITS, false) => operate::code::BITS_READ,
             (module::BITS, true) => operate::code::BITS_MODIFY,
-            (module::HYPER_LOG_LOG, _) => return Err(ResultCode::UNSUPPORTED_FEATURE),
+            (module::HYPER_LOG_LOG, false) => operate::code::HLL_READ,
+            (module::HYPER_LOG_LOG, true) => operate::code::HLL_MODIFY,
             _ => return Err(ResultCode::PARAMETER),
         };
         let mut count = self.list()?;

@@ -1,6 +1,8 @@
 //! Expressions as bytes, and what they give for a record.
 
 use super::{Change, Filter, Subject, code, flags, read, write, written_kind};
+mod hll;
+
 use crate::ResultCode;
 use crate::operate;
 use crate::record::BinSource;
@@ -23,6 +25,11 @@ fn integer(number: i64) -> Particle<'static> {
 
 fn bins() -> Bins {
     let list = list_of(&[3, 1, 2]);
+    // A sketch of nothing, of 12 index bits and 20 minhash bits.
+    let made = Particle::new(ParticleType::Blob, &[0x94, 0, 12, 20, 0]);
+    let Change::Set(sketch) = operate::apply(operate::code::HLL_MODIFY, None, &made).expect("bits that fit").bin else {
+        panic!("no sketch was made")
+    };
     Bins(vec![
         ("a", integer(7)),
         ("zero", integer(0)),
@@ -31,6 +38,7 @@ fn bins() -> Bins {
         ("b", Particle::owned(ParticleType::Blob, vec![0xc1, 0xaa])),
         ("t", Particle::owned(ParticleType::Bool, vec![1])),
         ("l", Particle::owned(ParticleType::List, list)),
+        ("h", sketch),
     ])
 }
 
@@ -249,7 +257,7 @@ fn operations_on_containers_and_bits_change_a_copy() {
     ] {
         assert_eq!(value(&unknown), Ok(None), "{:x?}", unknown.0);
     }
-    assert_eq!(value(&call(2, 2, &[int(50)], bin(9, "h"))), Err(ResultCode::UNSUPPORTED_FEATURE));
+    assert_eq!(value(&call(3, 2, &[int(50)], bin(9, "h"))), Err(ResultCode::PARAMETER));
 }
 
 #[test]

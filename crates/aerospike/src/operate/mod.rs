@@ -1,8 +1,8 @@
 //! Operations on one bin, as pure functions: the bin's value and the operand go in, the change and the answer come out.
 //!
 //! [`scalar`] has what works on whole values: write, add, append, prepend. [`cdt`] has what works inside lists and maps, [`bits`] what works
-//! on the bits of blobs. Operations on HyperLogLog sketches would be one more module beside them; they are refused today. Expressions are
-//! not here: they are about the whole record (`crate::expression`).
+//! on the bits of blobs, [`hll`] what works on HyperLogLog sketches. Expressions are not here: they are about the whole record
+//! (`crate::expression`).
 //!
 //! The caller finds the bin, applies the change to the record, and answers with the result. A read of a bin that is missing has no result
 //! and is no error; so has a removal. A change that leaves the bin missing is none: whether the record comes to be is the caller's to say.
@@ -10,6 +10,7 @@
 mod bits;
 mod cdt;
 mod effect;
+mod hll;
 mod scalar;
 #[cfg(test)]
 mod tests;
@@ -89,7 +90,8 @@ pub fn apply<'a>(operation: u8, bin: Option<&Particle<'a>>, operand: &Particle<'
         code::CDT_MODIFY => cdt::modify(bin, operand),
         code::BITS_READ => bits::read(bin, operand),
         code::BITS_MODIFY => bits::modify(bin, operand),
-        code::HLL_READ | code::HLL_MODIFY => Err(ResultCode::UNSUPPORTED_FEATURE),
+        code::HLL_READ => hll::read(bin, operand),
+        code::HLL_MODIFY => hll::modify(bin, operand),
         _ => Err(ResultCode::PARAMETER),
     }
 }

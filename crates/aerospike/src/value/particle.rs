@@ -30,7 +30,7 @@ pub enum ParticleType {
     ErlangBlob = 12,
     /// One byte, 0 or 1.
     Bool = 17,
-    /// A HyperLogLog sketch; kept as bytes.
+    /// A HyperLogLog sketch.
     HyperLogLog = 18,
     /// A map in msgpack.
     Map = 19,

@@ -177,6 +177,44 @@ impl Entries {
         entries.found.entry(key).and_modify(|before| *before = longer(*before, stamp)).or_insert(stamp);
     }
 
+    /// Whether the entry of a value that was there before is right as it is. What was not written has its entry still. What was written again
+    /// has it, too, if no deletion of a range can have taken it in between; it is only written again to be there for another time.
+    fn stays(&self, before: Stamp, stamp: Stamp) -> bool {
+        let lives_alike = (before.ttl_s, before.expires_at_s) == (stamp.ttl_s, stamp.expires_at_s);
+        stamp == before || self.table.clustering_len == 0 && lives_alike
+    }
+
+    /// Whether two rows have the same entries, as far as that is seen without a look at each.
+    fn is_same(&self, old: &[u8], new: &[u8]) -> bool {
+        let column = self.column();
+        if matches!(column.kind, ColumnKind::PartitionKey | ColumnKind::Clustering) {
+            return false;
+        }
+        let cell = |row| RowView::new(row).cells().find(|cell| cell.column == column.id);
+        match (cell(old), cell(new)) {
+            (Some(Cell { content: Content::Value(before), stamp: old, .. }), Some(Cell { content: Content::Value(value), stamp, .. })) => {
+                before == value && self.stays(old, stamp)
+            }
+            (before, value) => before.is_none() && value.is_none(),
+        }
+    }
+
+    /// Stages the entries that a row has now and had not before, and the end of those that it has no more.
+    fn replace(&self, context: &Context, change: &RowChange<'_>, derived: &mut WriteSet) {
+        let token = change.partition.token;
+        let mut new = self.of_row(&change.partition, change.clustering, change.new);
+        if let Some(old) = change.old {
+            let mut old = self.of_row(&change.partition, change.clustering, old);
+            old.found.retain(|key, before| match new.found.get(key) {
+                Some(stamp) if self.stays(*before, *stamp) => new.found.remove(key).is_none(),
+                Some(_) => false,
+                None => true,
+            });
+            self.remove(token, old.found.keys(), context, derived);
+        }
+        self.stage(token, &new, derived);
+    }
+
     /// Stages the entries of a row that has none yet.
     pub(super) fn stage(&self, token: Token, entries: &OfRow, derived: &mut WriteSet) {
         let bytes = index_slot_key(token.slot());
@@ -230,19 +268,9 @@ impl Entries {
 
 impl RowObserver for Entries {
     fn changed(&self, context: &Context, change: &RowChange<'_>, rows: &dyn RowStore, derived: &mut WriteSet) -> Result<(), Stop> {
-        let token = change.partition.token;
-        let mut new = self.of_row(&change.partition, change.clustering, change.new);
-        if let Some(old) = change.old {
-            let mut old = self.of_row(&change.partition, change.clustering, old);
-            old.found.retain(|key, before| match new.found.get(key) {
-                // What was not written has its entry still. What was written again may have lost it to the deletion of a range in between.
-                Some(stamp) if stamp == before => new.found.remove(key).is_none(),
-                Some(_) => false,
-                None => true,
-            });
-            self.remove(token, old.found.keys(), context, derived);
+        if !change.old.is_some_and(|old| self.is_same(old, change.new)) {
+            self.replace(context, change, derived);
         }
-        self.stage(token, &new, derived);
         if self.table.clustering_len > 0 && change.clustering.first().is_none_or(|first| *first == RANGE_DELETION_PREFIX) {
             self.covered(context, change, rows, derived)?;
         }

@@ -3,6 +3,7 @@
 //! What is expected is what the clients' own tests and the server's documentation say.
 
 mod bits;
+mod hll;
 mod lists;
 mod maps;
 mod model;

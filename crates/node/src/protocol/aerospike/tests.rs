@@ -108,6 +108,8 @@ struct Node {
     rows: Rows,
     now_us: i64,
     runs: u64,
+    /// Entries that the last run wrote or ended.
+    entries_changed: usize,
 }
 
 /// A message about the set.
@@ -126,7 +128,7 @@ fn message(fields: &[(u8, &[u8])], operations: &[BinOperation<'_>], flags: [u8; 
 
 impl Node {
     fn new() -> Self {
-        Self { schema: Schema::empty(), rows: Rows::default(), now_us: 1_700_000_000_000_000, runs: 0 }
+        Self { schema: Schema::empty(), rows: Rows::default(), now_us: 1_700_000_000_000_000, runs: 0, entries_changed: 0 }
     }
 
     fn table(&self) -> Arc<Table> {
@@ -175,6 +177,7 @@ impl Node {
                 entries.changed(&context, &change, &self.rows, &mut derived).unwrap();
             }
         }
+        self.entries_changed = derived.len();
         for row in writes.rows().chain(derived.rows()) {
             let PartitionKey { table, token, bytes } = row.partition;
             self.rows.rows.insert((table, token, bytes.to_vec(), row.clustering.to_vec()), row.row.to_vec());
@@ -378,6 +381,16 @@ fn queries_give_what_a_look_at_all_records_gives() {
                     records.remove(&digest);
                 }
                 1 => node.now_us += 1_000_000 * rng.below(4) as i64,
+                // The same again, or nearly.
+                2 if records.contains_key(&digest) => {
+                    let ttl_s = if rng.below(4) == 0 { 5 } else { 0 };
+                    let record = records.get_mut(&digest).unwrap();
+                    record.until_s = (ttl_s > 0).then_some(node.now_us / 1_000_000 + i64::from(ttl_s));
+                    if rng.below(2) == 0 {
+                        record.list.push(rng.below(12) as i64 - 6);
+                    }
+                    node.put(&digest, record, ttl_s);
+                }
                 _ => {
                     let ttl_s = if rng.below(4) == 0 { 5 } else { 0 };
                     let now_s = node.now_us / 1_000_000;
@@ -405,6 +418,48 @@ fn queries_give_what_a_look_at_all_records_gives() {
         let query = Query::new("n", INTEGER, (&[0; 8], &[0; 8]), 0, &[], |_| true);
         assert_eq!(node.query(&query, 10), Err(ResultCode::INDEX_NOT_FOUND));
     }
+}
+
+/// Entries are written for values that the record did not have, and ended for those that it has no more.
+#[test]
+fn a_write_changes_the_entries_of_what_it_changes() {
+    let (mut node, digest) = (Node::new(), digest(&mut Rng::new(1)));
+    CREATE.iter().for_each(|(_, create)| node.change(&format!("sindex-create:ns=test;{create}")));
+    let record = |number, list: &[i64], keys: &[&str]| Record {
+        number: Some(number),
+        list: list.to_vec(),
+        keys: keys.iter().map(|key| (*key).to_owned()).collect(),
+        ..Record::default()
+    };
+    let first = record(1, &[1, 2, 3, 4, 5], &["a", "b"]);
+    let second = record(2, &[1, 2, 3, 4, 6, 6], &["a", "c", "d"]);
+    // One of the number, five of elements, one of the highest, two of keys.
+    let steps = [
+        (first.clone(), 0, 9),
+        (first.clone(), 0, 0),
+        (record(2, &[1, 2, 3, 4, 5], &["a", "b"]), 0, 2),
+        (record(2, &[5, 4, 3, 2, 1], &["b", "a"]), 0, 0),
+        (record(2, &[1, 2, 3, 4, 6, 6], &["a", "b"]), 0, 4),
+        (second.clone(), 0, 3),
+        // They are to end one day: all are written again, once a second at most.
+        (second.clone(), 1_000, 10),
+        (second.clone(), 1_000, 0),
+        (second.clone(), 0, 10),
+    ];
+    for (record, ttl_s, changed) in steps {
+        node.put(&digest, &record, ttl_s);
+        assert_eq!(node.entries_changed, changed, "{record:?}, {ttl_s}");
+        let found = node.query(&Query::new("l", INTEGER, (&[0; 8], &10_i64.to_be_bytes()), 1, &[], |_| true), 10);
+        assert_eq!(found, Ok(BTreeSet::from([digest])));
+    }
+    node.delete(&digest);
+    assert_eq!(node.entries_changed, 10);
+    node.put(&digest, &second, 0);
+    assert_eq!(node.entries_changed, 10);
+    let long = record(2, &(0..1_000).collect::<Vec<_>>(), &[]);
+    node.put(&digest, &long, 0);
+    node.put(&digest, &Record { number: Some(3), ..long }, 0);
+    assert_eq!(node.entries_changed, 2);
 }
 
 /// A list with more elements than a cell may have entries of has its slot scanned.
