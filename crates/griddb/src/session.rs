@@ -3,15 +3,19 @@
 //! Here are the statements about the connection itself: CONNECT, which is a client's heartbeat as well and is answered at once, LOGIN, LOGOUT,
 //! DISCONNECT, where partitions are, and what version this is. The first CONNECT is in plaintext, and agrees on whether TLS follows. All others need a login and go to the [`Server`], which also says whether a client may log in.
 
+mod addresses;
 mod login;
+mod row_sets;
 
+pub use addresses::partition_address;
 pub use login::{Client, Login};
 
 use self::login::{LoginRequest, PendingLogin};
-use crate::client::{AUTHENTICATION_MODE, HASH_MODE, VERSION};
+use self::row_sets::RowSets;
+use crate::client::{AUTHENTICATION_MODE, VERSION};
 use crate::transaction::{Followed, OpenTransaction, OpenTransactions};
-use crate::wire::{FrameHeader, Options, Reader, ReplyHeader, Statement, Status, put_i32, put_string, statement};
-use crate::{ErrorCode, GridError, PARTITION_COUNT};
+use crate::wire::{FrameHeader, Reader, ReplyHeader, Statement, Status, put_i32, put_string, statement};
+use crate::{ErrorCode, GridError};
 use std::net::{IpAddr, SocketAddr};
 
 /// The oldest version that is spoken.
@@ -46,7 +50,7 @@ pub trait Server {
     /// Where clients of this node connect.
     fn address(&self) -> SocketAddr;
 
-    /// Where clients reach who serves a partition of `database`: it is below [`PARTITION_COUNT`]. Who is asked another one's partition sends it on, so any node is right, but this one is fastest.
+    /// Where clients reach who serves a partition of `database`: it is below [`crate::PARTITION_COUNT`]. Who is asked another one's partition sends it on, so any node is right, but this one is fastest.
     fn owner(&self, database: &str, partition: u32) -> SocketAddr;
 
     /// A statement of a client that has logged in, and the frame's body. Appends the whole reply, unless that comes later.
@@ -102,6 +106,7 @@ pub struct Session {
     /// While the server decides whether it may.
     pending: Option<PendingLogin>,
     transactions: OpenTransactions,
+    row_sets: RowSets,
     /// How large replies that came later have been: decays towards those of late.
     reply_bytes: usize,
 }
@@ -120,6 +125,7 @@ impl Session {
             client: None,
             pending: None,
             transactions: OpenTransactions::default(),
+            row_sets: RowSets::default(),
             reply_bytes: REPLY_BYTES_FIRST,
         }
     }
@@ -141,10 +147,10 @@ impl Session {
         if self.in_flight { self.reply_bytes } else { 0 }
     }
 
-    /// Bytes of memory the session holds for what has arrived and is not served.
+    /// Bytes of memory the session holds for what has arrived and is not served, and for row sets that go on.
     #[must_use]
     pub fn buffered_bytes(&self) -> usize {
-        self.buffer.capacity()
+        self.buffer.capacity() + self.row_sets.bytes()
     }
 
     /// Whether [`Session::receive`] would serve another statement.
@@ -190,7 +196,9 @@ impl Session {
     pub fn append_late_reply(&mut self, reply: &[u8], out: &mut Vec<u8>) {
         self.in_flight = false;
         self.reply_bytes = reply.len().max(self.reply_bytes - self.reply_bytes / 16);
+        let start = out.len();
         out.extend_from_slice(reply);
+        self.row_sets.follow(start, self.is_ipv6, out);
     }
 
     /// What came of the log-in that was in flight: appends the whole reply to it, which is then to be given to [`Session::append_late_reply`]. Says whether the
@@ -272,6 +280,7 @@ impl Session {
             statement::LOGIN => {
                 // Who fails to log in again is not logged in any more.
                 self.client = None;
+                self.row_sets.clear();
                 server.log_out();
                 let request = LoginRequest::read(&mut arguments)?;
                 request.check_cluster(server.cluster_name())?;
@@ -286,6 +295,7 @@ impl Session {
             }
             statement::LOGOUT => {
                 self.client = None;
+                self.row_sets.clear();
                 server.log_out();
                 statement.reply.write_done(out);
                 Ok(())
@@ -306,9 +316,21 @@ impl Session {
                 if !statement::ALL.contains(&number) {
                     return Err(GridError::new(ErrorCode::TXN_STATEMENT_TYPE_UNKNOWN, format!("there is no statement {number}")));
                 }
+                if number == statement::CLOSE_ROW_SET {
+                    self.row_sets.close(statement.arguments)?;
+                    statement.reply.write_done(out);
+                    return Ok(());
+                }
+                let part = if number == statement::FETCH_ROW_SET { Some(self.row_sets.fetch(statement, body)?) } else { None };
+                let part = part.as_deref().map(|body| Ok((Statement::read(body, self.is_ipv6)?, body))).transpose()?;
+                let (statement, body) = part.as_ref().map_or((statement, body), |(statement, body)| (statement, body));
+                let start = out.len();
                 match self.transactions.follow(statement, &client.database)? {
                     Followed::Serve => self.in_flight = server.statement(statement, body, client, out) == Progress::Waiting,
                     Followed::Done => statement.reply.write_done(out),
+                }
+                if !self.in_flight {
+                    self.row_sets.follow(start, self.is_ipv6, out);
                 }
                 Ok(())
             }
@@ -343,49 +365,6 @@ fn connect(reply: ReplyHeader, arguments: &mut Reader<'_>, offered: Transports, 
     out.extend_from_slice(&[u8::from(offered.plain), u8::from(offered.tls)]);
     reply.end(out);
     Ok(())
-}
-
-/// GET_PARTITION_ADDRESS: who is the master, which is the node at `address` itself, or who owns a partition.
-///
-/// # Errors
-/// There is no such partition.
-pub fn partition_address(
-    statement: &Statement<'_>,
-    arguments: &mut Reader<'_>,
-    is_ipv6: bool,
-    address: SocketAddr,
-    owner: impl FnOnce(u32) -> SocketAddr,
-    out: &mut Vec<u8>,
-) -> Result<(), GridError> {
-    Options::read(arguments)?;
-    let is_about_master = !arguments.rest().is_empty() && arguments.bool()?;
-    let Some(partition) = u32::try_from(statement.partition).ok().filter(|partition| *partition < PARTITION_COUNT) else {
-        let message = format!("there is no partition {}", statement.partition);
-        return Err(GridError::new(ErrorCode::TXN_PARTITION_ID_INVALID, message));
-    };
-    let reply = statement.reply.begin(Status::Success, out);
-    put_i32(out, PARTITION_COUNT as i32);
-    if is_about_master {
-        out.extend_from_slice(&[0, 0, 1, HASH_MODE]);
-        put_address(address, is_ipv6, out);
-    } else {
-        out.push(1);
-        put_address(owner(partition), is_ipv6, out);
-        out.push(0);
-    }
-    reply.end(out);
-    Ok(())
-}
-
-fn put_address(address: SocketAddr, is_ipv6: bool, out: &mut Vec<u8>) {
-    match address.ip().to_canonical() {
-        IpAddr::V4(ip) if is_ipv6 => out.extend_from_slice(&ip.to_ipv6_mapped().octets()),
-        IpAddr::V4(ip) => out.extend_from_slice(&ip.octets()),
-        IpAddr::V6(ip) if is_ipv6 => out.extend_from_slice(&ip.octets()),
-        // A client over IPv4 cannot be told.
-        IpAddr::V6(_) => out.extend_from_slice(&[0; 4]),
-    }
-    put_i32(out, i32::from(address.port()));
 }
 
 #[cfg(test)]

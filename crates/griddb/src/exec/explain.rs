@@ -37,13 +37,13 @@ impl Explanation {
         self.explained == Explained::Analysis
     }
 
-    /// Adds how it was done: by whose entries, or by a scan, and how many rows it has found.
-    pub(super) fn add_answer(&mut self, answer: &Answer, container: &Container, entries: Option<TableId>) {
+    /// Adds how it was done: by whose entries, or by a scan, and how many rows it has found: `rest` beside those of the answer.
+    pub(super) fn add_answer(&mut self, answer: &Answer, rest: u64, container: &Container, entries: Option<TableId>) {
         let map = entries.map_or_else(|| "ROWMAP".to_owned(), |entries| columns(container, entries));
         self.add(0, "SEARCH_EXECUTE", "MAP_TYPE", "BTREE");
         self.add(1, "SEARCH_MAP", "STRING", &map);
         let rows = match answer {
-            Answer::Rows(found) => found.rows(),
+            Answer::Rows(found) => found.rows() + rest,
             Answer::Aggregate(value) => u64::from(value.is_some()),
         };
         self.add(0, "QUERY_EXECUTE_RESULT_ROWS", "INTEGER", &rows.to_string());

@@ -8,6 +8,7 @@
 //! | rows by the number that a query for update has given them | [`by_id`] |
 //! | many rows of several containers of one partition | [`many`] |
 //! | queries: TQL, ranges of time, aggregation, sampling | [`query`], in parts by [`part`], by indexes with [`lookup`] |
+//! | row sets that come in parts | [`row_set`], [`fetch`] |
 //! | sessions | [`sessions`] |
 //! | the ends of transactions | [`ending`] |
 //! | transactions that are over time | [`overdue`] |
@@ -21,6 +22,7 @@ mod by_key;
 mod containers;
 mod ending;
 mod explain;
+mod fetch;
 mod head;
 mod indexes;
 mod lookup;
@@ -31,6 +33,7 @@ mod overdue;
 mod part;
 mod query;
 mod request;
+mod row_set;
 mod rows;
 mod sessions;
 mod start;
@@ -39,6 +42,7 @@ mod work;
 pub use crate::transaction::LOCK_WAIT_US;
 pub use operation::Execution;
 pub use overdue::{end_overdue, may_have_transactions};
+pub(crate) use query::RESUME;
 pub use request::{Access, Request};
 pub use start::start;
 pub use work::Work;

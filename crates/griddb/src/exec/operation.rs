@@ -5,7 +5,7 @@ use super::ending::Ending;
 use super::head::Head;
 use super::request::{READ, Request, WRITE};
 use super::rows::RowLock;
-use super::{by_key, many, many_queries, query};
+use super::{by_key, fetch, many, many_queries, query};
 use crate::container::{Catalog, Container};
 use crate::failure::Failure;
 use crate::transaction::{Change, Overlay, Reference, Scope, Transaction, check_unlocked};
@@ -28,6 +28,7 @@ enum Plan<'a> {
     ById(ById<'a>),
     Query(query::Query<'a>),
     Queries(Vec<query::Query<'a>>),
+    Fetch(Box<fetch::Fetch<'a>>),
     One(query::One<'a>),
     Ending(Ending<'a>),
 }
@@ -77,7 +78,7 @@ impl<'a> Execution<'a> {
     #[must_use]
     pub fn is_write(&self) -> bool {
         match &self.plan {
-            Plan::Get(_) | Plan::Query(_) | Plan::One(_) => self.plan.head().is_some_and(|head| head.writes()),
+            Plan::Get(_) | Plan::Query(_) | Plan::Fetch(_) | Plan::One(_) => self.plan.head().is_some_and(|head| head.writes()),
             Plan::Queries(queries) => queries.iter().any(|query| query.head.writes()),
             Plan::GetContainers(_) => false,
             _ => true,
@@ -114,6 +115,7 @@ impl<'a> Plan<'a> {
             statement::PUT_MULTIPLE_CONTAINER_ROWS => Self::PutContainers(many::PutContainers::read(request, arguments)?),
             statement::GET_MULTIPLE_CONTAINER_ROWS => Self::GetContainers(many::GetContainers::read(request, arguments)?),
             statement::EXECUTE_MULTIPLE_QUERIES => Self::Queries(query::Query::read_many(request, arguments)?),
+            statement::FETCH_ROW_SET => Self::Fetch(Box::new(fetch::Fetch::read(request, id, arguments)?)),
             number if query::One::STATEMENTS.contains(&number) => Self::One(query::One::read(number, request, id, arguments)?),
             number if query::Query::STATEMENTS.contains(&number) => Self::Query(query::Query::read(number, request, id, arguments)?),
             number if ById::STATEMENTS.contains(&number) => Self::ById(ById::read(number, request, id, arguments)?),
@@ -130,6 +132,7 @@ impl<'a> Plan<'a> {
             Self::Get(key) | Self::Delete(key) => Some(&key.head),
             Self::ById(by_id) => Some(&by_id.head),
             Self::Query(query) => Some(&query.head),
+            Self::Fetch(fetch) => Some(fetch.head()),
             Self::One(one) => Some(&one.head),
             Self::PutContainers(_) | Self::GetContainers(_) | Self::Queries(_) | Self::Ending(_) => None,
         }
@@ -158,6 +161,7 @@ impl<'a> Plan<'a> {
             Self::Get(_)
             | Self::Delete(_)
             | Self::Query(_)
+            | Self::Fetch(_)
             | Self::One(_)
             | Self::GetContainers(_)
             | Self::Queries(_)
@@ -229,6 +233,7 @@ impl<'a> Plan<'a> {
             Self::Delete(key) => key.delete(context, store, writes, out),
             Self::Append(put) => put.append(context, store, writes, out),
             Self::Query(query) => query.run(context, store, lock, out),
+            Self::Fetch(fetch) => fetch.run(store, out),
             Self::One(one) => one.run(store, out),
             Self::ById(_) | Self::PutContainers(_) | Self::GetContainers(_) | Self::Queries(_) | Self::Ending(_) => {
                 unreachable!("they have their own way")

@@ -68,20 +68,37 @@ impl Part {
 
     /// Cuts what was looked at off a range of keys.
     pub(super) fn narrow(&self, direction: Direction, from: &mut Vec<u8>, to: &mut Option<Vec<u8>>) {
-        let Some(Position { key, .. }) = &self.begin else { return };
-        match direction {
-            Direction::Forward => {
-                let after = super::rows::after(key.clone());
-                if after > *from {
-                    *from = after;
-                }
-            }
-            Direction::Reverse => {
-                if to.as_ref().is_none_or(|to| key < to) {
-                    *to = Some(key.clone());
-                }
-            }
+        if let Some(Position { key, .. }) = &self.begin {
+            leave_out(key, direction, from, to);
         }
+    }
+}
+
+/// Cuts a range off after a key that was looked at: the key goes, too.
+pub(super) fn leave_out(key: &[u8], direction: Direction, from: &mut Vec<u8>, to: &mut Option<Vec<u8>>) {
+    match direction {
+        Direction::Forward => begin_at(super::rows::after(key.to_vec()), from),
+        Direction::Reverse => end_before(key.to_vec(), to),
+    }
+}
+
+/// Ends a range with a key, which stays.
+pub(super) fn end_with(key: &[u8], direction: Direction, from: &mut Vec<u8>, to: &mut Option<Vec<u8>>) {
+    match direction {
+        Direction::Forward => end_before(super::rows::after(key.to_vec()), to),
+        Direction::Reverse => begin_at(key.to_vec(), from),
+    }
+}
+
+fn begin_at(key: Vec<u8>, from: &mut Vec<u8>) {
+    if key > *from {
+        *from = key;
+    }
+}
+
+fn end_before(key: Vec<u8>, to: &mut Option<Vec<u8>>) {
+    if to.as_ref().is_none_or(|to| key < *to) {
+        *to = Some(key);
     }
 }
 

@@ -3,14 +3,15 @@
 use super::explain::Explanation;
 use super::head::{self, Head, Uuid};
 use super::lookup;
-use super::part::{Part, Progress};
+use super::part::{self, Part, Progress};
 use super::request::{READ, Request};
+use super::row_set;
 use super::rows::{self, RowLock};
 use crate::GridError;
 use crate::container::Container;
 use crate::failure::Failure;
 use crate::row::StoredRow;
-use crate::tql::{self, Aggregation, Answer, Execution, IndexRange, Interpolation, Sampling, Select, TimeOperator, TimeUnit};
+use crate::tql::{self, Aggregation, Answer, Cut, Execution, IndexRange, Interpolation, Rest, Sampling, Select, TimeOperator, TimeUnit};
 use crate::wire::{Options, Reader, put_i32, put_i64, statement};
 use base::TableId;
 use model::operation::{Context, Direction, FIRST_ROW_BYTE, RowStore, Visit};
@@ -27,16 +28,28 @@ enum ResultKind {
     Rows = 0,
     Aggregation = 1,
     Explanation = 2,
+    /// Not one of its own: how many rows there are, and the number of the row set that has those after these.
+    RowSet = 3,
     /// Not one of its own: where the next part begins.
     State = 4,
+    /// For the connection, not its client: what the row set goes on with.
+    Resume = RESUME,
 }
+
+/// The number of the result that a connection keeps for itself.
+pub(crate) const RESUME: u8 = 255;
 
 /// A query of one container.
 pub(super) struct Query<'a> {
     pub(super) head: Head<'a>,
     limit: u64,
+    /// How many rows a part has, if the client has said so; 0 if there are to be no parts.
+    pub(super) size: u64,
     part: Option<Part>,
     what: What<'a>,
+    /// Which statement it is, and what of it says what is asked for.
+    pub(super) number: i32,
+    pub(super) arguments: &'a [u8],
 }
 
 enum What<'a> {
@@ -83,18 +96,26 @@ impl<'a> Query<'a> {
     fn read_one(number: i32, request: &Request<'a>, id: i64, reader: &mut Reader<'a>, uuid: Uuid) -> Result<Self, GridError> {
         let head = Head::read(request, id, reader, uuid, READ)?;
         let limit = u64::try_from(reader.i64()?).map_err(|_| GridError::malformed("a negative limit"))?;
-        let _fetch_size = reader.i64()?;
+        let size = reader.i64()?;
         let part = Part::read(reader)?;
+        Ok(Self { limit, part, ..Self::read_asked(number, head, size, reader)? })
+    }
+
+    /// Reads what is asked for by the statement of this number, whose rows come by `size`.
+    pub(super) fn read_asked(number: i32, head: Head<'a>, size: i64, reader: &mut Reader<'a>) -> Result<Self, GridError> {
+        let size = u64::try_from(size).map_err(|_| GridError::malformed("a negative number of rows to fetch"))?;
+        let arguments = reader.rest();
         let what = match number {
             statement::QUERY_TQL => What::Tql(reader.string()?),
             statement::QUERY_TIME_SERIES_RANGE => read_range(reader)?,
             statement::QUERY_TIME_SERIES_SAMPLING => read_sampling(reader)?,
             _ => return Err(GridError::unsupported(format!("statement {number} is no query that is supported"))),
         };
-        Ok(Self { head, limit, part, what })
+        let arguments = &arguments[..arguments.len() - reader.rest().len()];
+        Ok(Self { head, limit: i64::MAX as u64, size, part: None, what, number, arguments })
     }
 
-    fn select(&self, now_ms: i64) -> Result<Select, GridError> {
+    pub(super) fn select(&self, now_ms: i64) -> Result<Select, GridError> {
         let container = self.head.container;
         let mut select = match &self.what {
             What::Tql(text) => tql::parse(text, container, now_ms)?,
@@ -112,14 +133,19 @@ impl<'a> Query<'a> {
         Ok(select)
     }
 
+    /// The entries of indexes that may tell where its rows are. A transaction's own rows have none yet.
+    pub(super) fn index_ranges(&self, select: &Select) -> Vec<IndexRange> {
+        if self.head.transaction.is_none() { select.index_ranges(self.head.container) } else { Vec::new() }
+    }
+
     /// Gives the answer, or the part of it that was asked for, and has its rows locked if `lock` is given.
     pub(super) fn run(&self, context: &Context, store: &dyn RowStore, lock: Option<RowLock<'_>>, out: &mut Vec<u8>) -> Result<(), Failure> {
-        let mut select = self.select(context.now.wall_us.div_euclid(1_000))?;
+        let now_ms = context.now.wall_us.div_euclid(1_000);
+        let mut select = self.select(now_ms)?;
         if lock.is_some() {
             select.lock_rows()?;
         }
-        // A transaction's own rows have no entries yet.
-        let ranges = if self.head.transaction.is_none() { select.index_ranges(self.head.container) } else { Vec::new() };
+        let ranges = self.index_ranges(&select);
         let mut explanation = Explanation::begin(&select, self.head.container, ranges.iter().map(|range| range.entries));
         if let Some(explanation) = explanation.take_if(|explanation| !explanation.needs_answer()) {
             write_explanation(&explanation, out);
@@ -130,24 +156,34 @@ impl<'a> Query<'a> {
             part.resume(&mut select);
         }
         let bytes_max = rows::REPLY_BYTES_MAX.saturating_sub(out.len());
-        let Found { answer: found, state, entries } = answer(self.head.container, select, (part, &ranges), bytes_max, store)?;
+        let begun = row_set::Begun::new(&select, now_ms);
+        let cut = if part.is_none() { row_set::first_cut(&select, self.size, bytes_max) } else { None };
+        let way = Way { part, cut, end: &[], ranges: &ranges };
+        let Found { answer: found, rest, state, entries } = answer(self.head.container, select, way, bytes_max, store)?;
         if let Some(mut explanation) = explanation {
-            explanation.add_answer(&found, self.head.container, entries);
+            explanation.add_answer(&found, rest.rows, self.head.container, entries);
             write_explanation(&explanation, out);
             return Ok(());
         }
-        put_i32(out, 1 + i32::from(state.is_some()));
         match found {
             Answer::Rows(mut found) => {
+                let resume = row_set::resume_after(self.head.container, (self.number, self.arguments), &begun, found.rows(), &rest);
                 if let Some(lock) = lock {
                     found.number(lock)?;
                 }
+                put_i32(out, 1 + i32::from(state.is_some()) + 2 * i32::from(resume.is_some()));
                 write_result(ResultKind::Rows, out, |out| found.write_with_count(out));
+                if let Some(resume) = resume {
+                    write_row_set(found.rows() + rest.rows, &resume, out);
+                }
             }
-            Answer::Aggregate(value) => write_result(ResultKind::Aggregation, out, |out| {
-                put_i64(out, i64::from(value.is_some()));
-                write_value(value, out);
-            }),
+            Answer::Aggregate(value) => {
+                put_i32(out, 1);
+                write_result(ResultKind::Aggregation, out, |out| {
+                    put_i64(out, i64::from(value.is_some()));
+                    write_value(value, out);
+                });
+            }
         }
         if let Some(state) = state {
             write_result(ResultKind::State, out, |out| out.extend_from_slice(&state));
@@ -196,7 +232,8 @@ impl<'a> One<'a> {
     }
 
     pub(super) fn run(&self, store: &dyn RowStore, out: &mut Vec<u8>) -> Result<(), Failure> {
-        match answer(self.head.container, self.select()?, (None, &[]), rows::REPLY_BYTES_MAX, store)?.answer {
+        let way = Way { part: None, cut: None, end: &[], ranges: &[] };
+        match answer(self.head.container, self.select()?, way, rows::REPLY_BYTES_MAX, store)?.answer {
             Answer::Rows(found) => {
                 out.push(u8::from(found.rows() > 0));
                 found.write(out);
@@ -210,9 +247,22 @@ impl<'a> One<'a> {
     }
 }
 
+/// How rows are looked for.
+pub(super) struct Way<'w> {
+    /// The part of a query that is executed in parts.
+    pub(super) part: Option<&'w Part>,
+    /// Which of the rows that are found are wanted; all without.
+    pub(super) cut: Option<Cut>,
+    /// The key of the last row of a row set; empty if none is.
+    pub(super) end: &'w [u8],
+    pub(super) ranges: &'w [IndexRange],
+}
+
 /// What was found.
-struct Found {
-    answer: Answer,
+pub(super) struct Found {
+    pub(super) answer: Answer,
+    /// What a cut has left.
+    pub(super) rest: Rest,
     /// Where the next part begins, if there is one.
     state: Option<Vec<u8>>,
     /// Whose entries have told where the rows are; none if they were scanned.
@@ -220,10 +270,10 @@ struct Found {
 }
 
 /// Looks at the rows that a selection, or a part of it, needs, by an index or in a scan.
-fn answer(
+pub(super) fn answer(
     container: &Container,
     mut select: Select,
-    (part, ranges): (Option<&Part>, &[IndexRange]),
+    Way { part, cut, end, ranges }: Way<'_>,
     bytes_max: usize,
     store: &dyn RowStore,
 ) -> Result<Found, Failure> {
@@ -249,9 +299,18 @@ fn answer(
     if let Some(part) = part {
         part.narrow(direction, &mut from, &mut to);
     }
+    if let Some(position) = cut.as_ref().and_then(|cut| cut.after.as_ref()).filter(|_| select.is_divisible()) {
+        part::leave_out(&position.key, direction, &mut from, &mut to);
+    }
+    if !end.is_empty() {
+        part::end_with(end, direction, &mut from, &mut to);
+    }
     let is_empty = range.is_empty();
     select.forget_told(container);
     let mut execution = Execution::new(select, container, bytes_max)?;
+    if let Some(cut) = cut {
+        execution = execution.cutting(cut);
+    }
     let (mut progress, mut entries) = (part.map(|_| Progress::new()), None);
     if !is_empty {
         let take = |row: &StoredRow<'_>| {
@@ -268,13 +327,23 @@ fn answer(
         }
     }
     let state = progress.and_then(|progress| progress.state(&execution));
-    Ok(Found { answer: execution.finish()?, state, entries })
+    let (answer, rest) = execution.finish()?;
+    Ok(Found { answer, rest, state, entries })
 }
 
 /// Appends what is told of a query instead of its answer.
 fn write_explanation(explanation: &Explanation, out: &mut Vec<u8>) {
     put_i32(out, 1);
     write_result(ResultKind::Explanation, out, |out| explanation.write(out));
+}
+
+/// Appends that a row set of so many rows goes on. Its connection puts in its number.
+fn write_row_set(rows: u64, resume: &[u8], out: &mut Vec<u8>) {
+    write_result(ResultKind::RowSet, out, |out| {
+        put_i64(out, rows as i64);
+        put_i64(out, 0);
+    });
+    write_result(ResultKind::Resume, out, |out| out.extend_from_slice(resume));
 }
 
 /// Appends a result.

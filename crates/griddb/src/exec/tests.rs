@@ -14,6 +14,7 @@ mod access;
 mod cold;
 mod indexes;
 mod precise_times;
+mod row_sets;
 mod transactions;
 
 type Key = (base::TableId, Vec<u8>);

@@ -47,6 +47,12 @@ impl RowSet {
         Self { columns, ..self }
     }
 
+    /// Takes rows of any number of bytes.
+    #[must_use]
+    pub fn unbounded(self) -> Self {
+        Self { bytes_max: usize::MAX, ..self }
+    }
+
     /// Has every row numbered, by its key, with what an update of it will name.
     ///
     /// # Errors

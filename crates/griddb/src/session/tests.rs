@@ -1,8 +1,8 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::PUBLIC_DATABASE;
 use crate::wire::{MAGIC, error_of, put_i64, put_string};
+use crate::{PARTITION_COUNT, PUBLIC_DATABASE};
 use base::Rng;
 
 #[derive(Default)]

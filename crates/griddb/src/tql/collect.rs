@@ -1,5 +1,7 @@
-//! Rows of an answer: as they come, or sorted. Sorted rows are kept until the end, with a limit only the first ones.
+//! Rows of an answer: as they come, or sorted. Sorted rows are kept until the end, with a limit only the first ones. Of a cut only its rows
+//! are kept, and the others counted.
 
+use super::cut::{After, Cut, Position, Rest, compare};
 use super::value::Value;
 use crate::container::Container;
 use crate::row::{RowSet, StoredRow};
@@ -53,13 +55,7 @@ struct Kept {
 
 impl Ord for Kept {
     fn cmp(&self, other: &Self) -> Ordering {
-        for ((one, is_descending), (other, _)) in self.values.iter().zip(&other.values) {
-            let order = one.order(other);
-            if order.is_ne() {
-                return if *is_descending { order.reverse() } else { order };
-            }
-        }
-        self.sequence.cmp(&other.sequence)
+        compare(&self.values, &other.values).then(self.sequence.cmp(&other.sequence))
     }
 }
 
@@ -89,7 +85,12 @@ pub(super) struct Collector<'c> {
     kept_bytes: usize,
     memory_max: usize,
     keeps_keys: bool,
+    columns: u64,
+    /// How many rows have been sorted.
     sequence: u64,
+    cut: Option<Cut>,
+    after: Option<After>,
+    rest: Rest,
 }
 
 impl<'c> Collector<'c> {
@@ -106,8 +107,23 @@ impl<'c> Collector<'c> {
             kept_bytes: 0,
             memory_max,
             keeps_keys: false,
+            columns: u64::MAX,
             sequence: 0,
+            cut: None,
+            after: None,
+            rest: Rest::default(),
         }
+    }
+
+    /// Takes only some of the rows, which are scanned in this direction.
+    pub(super) fn cutting(mut self, mut cut: Cut, is_descending: bool) -> Self {
+        let after = cut.after.take();
+        self.after = after.map(|position| After::new(position, &self.order, self.container, is_descending));
+        // A cut is bounded by itself.
+        (self.memory_max, self.cut) = (usize::MAX, Some(cut));
+        self.rows = self.rows.unbounded();
+        self.rest.is_full = self.has_no_room();
+        self
     }
 
     /// Has the rows keep their keys.
@@ -119,6 +135,7 @@ impl<'c> Collector<'c> {
 
     /// Leaves columns of the rows null that are not looked at.
     pub(super) fn looking_at(mut self, columns: u64) -> Self {
+        self.columns = columns;
         self.rows = self.rows.looking_at(columns);
         self
     }
@@ -134,9 +151,15 @@ impl<'c> Collector<'c> {
 
     /// Forgets all rows.
     pub(super) fn clear(&mut self) {
-        self.rows = RowSet::new(self.container, true, self.memory_max).keeping_keys(self.keeps_keys);
+        self.rows = RowSet::new(self.container, true, self.memory_max).keeping_keys(self.keeps_keys).looking_at(self.columns);
         self.kept.clear();
-        (self.kept_bytes, self.skipped) = (0, 0);
+        (self.kept_bytes, self.skipped, self.sequence) = (0, 0, 0);
+        self.rest = Rest { is_full: self.has_no_room(), ..Rest::default() };
+    }
+
+    /// Whether a cut has all of its rows.
+    fn has_no_room(&self) -> bool {
+        self.cut.as_ref().is_some_and(|cut| self.rows.rows() >= cut.rows_max || self.rows.bytes() >= cut.bytes_max)
     }
 
     /// Adds a row; breaks when no other one can be in the answer.
@@ -148,12 +171,35 @@ impl<'c> Collector<'c> {
             self.keep(row)?;
             return Ok(ControlFlow::Continue(()));
         }
+        if self.after.as_ref().is_some_and(|after| !after.precedes(&[], row.clustering)) {
+            return Ok(ControlFlow::Continue(()));
+        }
         if self.skipped < self.offset {
             self.skipped += 1;
-        } else if self.rows.rows() < self.limit {
+        } else if self.rest.is_full {
+            self.count(row);
+        } else {
             self.rows.push(row)?;
+            if self.has_no_room() {
+                self.rest.is_full = true;
+                self.rest.position = Some(Position::of(row, &[]));
+            }
         }
-        Ok(if self.rows.rows() < self.limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        let is_done = self.rows.rows() + self.rest.rows >= self.limit || self.ends_cut();
+        Ok(if is_done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
+
+    /// Counts a row that a cut has no room for.
+    fn count(&mut self, row: &StoredRow<'_>) {
+        self.rest.rows += 1;
+        self.rest.end.clear();
+        self.rest.end.extend_from_slice(row.clustering);
+    }
+
+    /// Whether a cut needs no other rows, as it is full or has seen that there are too many.
+    fn ends_cut(&self) -> bool {
+        let Some(left) = self.cut.as_ref().and_then(|cut| cut.left) else { return false };
+        self.rest.rows > 0 || (self.rest.is_full && self.rows.rows() < left)
     }
 
     fn keep(&mut self, row: &StoredRow<'_>) -> Result<(), GridError> {
@@ -162,6 +208,9 @@ impl<'c> Collector<'c> {
             (Value::of_cell(&columns[*position], row.cell(*position)).into_owned(), *is_descending)
         };
         let values: Vec<_> = self.order.iter().map(value).collect();
+        if self.after.as_ref().is_some_and(|after| !after.precedes(&values, row.clustering)) {
+            return Ok(());
+        }
         self.sequence += 1;
         let row = OwnedRow::copy(row, row.clustering.to_vec(), &[]);
         let values_bytes: usize = values.iter().map(|(value, _)| value.heap_bytes() + size_of::<Value<'_>>()).sum();
@@ -169,20 +218,36 @@ impl<'c> Collector<'c> {
         self.kept_bytes += size;
         self.kept.push(Kept { values, sequence: self.sequence, row, size });
         if self.kept.len() as u64 > self.limit.saturating_add(self.offset) {
-            self.kept_bytes -= self.kept.pop().map_or(0, |kept| kept.size);
+            self.drop_last();
         }
-        if self.kept_bytes > self.memory_max {
-            let message = format!("the rows to sort take more than {} bytes: ask for fewer with LIMIT", self.memory_max);
+        let bytes_max = self.cut.as_ref().map_or(self.memory_max, |cut| cut.bytes_max);
+        // The last ones may come in another cut, if this one has at least a row.
+        while self.cut.is_some() && self.kept_bytes > bytes_max && self.kept.len() as u64 > self.offset.saturating_add(1) {
+            self.drop_last();
+        }
+        if self.kept_bytes > bytes_max && (self.cut.is_none() || self.offset > 0) {
+            let message = format!("the rows to sort take more than {bytes_max} bytes: ask for fewer with LIMIT");
             return Err(GridError::new(ErrorCode::CM_LIMITS_EXCEEDED, message));
         }
         Ok(())
     }
 
-    pub(super) fn finish(mut self) -> Result<RowSet, GridError> {
+    fn drop_last(&mut self) {
+        self.kept_bytes -= self.kept.pop().map_or(0, |kept| kept.size);
+    }
+
+    pub(super) fn finish(mut self) -> Result<(RowSet, Rest), GridError> {
         let offset = usize::try_from(self.offset).unwrap_or(usize::MAX);
         for kept in std::mem::take(&mut self.kept).into_sorted_vec().into_iter().skip(offset) {
-            self.rows.push(&kept.row.view(self.container))?;
+            let row = kept.row.view(self.container);
+            self.rows.push(&row)?;
+            if self.cut.is_some() {
+                self.rest.position = Some(Position::of(&row, &self.order));
+            }
         }
-        Ok(self.rows)
+        if !self.order.is_empty() && self.cut.is_some() {
+            self.rest.rows = self.sequence.saturating_sub(self.offset).min(self.limit) - self.rows.rows();
+        }
+        Ok((self.rows, self.rest))
     }
 }

@@ -2,6 +2,7 @@
 
 use super::aggregate::{Aggregate, AggregateResult};
 use super::collect::Collector;
+use super::cut::{Cut, Rest};
 use super::evaluate::is_true;
 use super::expression::Node;
 use super::sampling::{Sampler, time_of_row};
@@ -33,6 +34,7 @@ pub struct Execution<'c> {
     filter: Option<Node>,
     work: Work,
     collector: Collector<'c>,
+    is_descending: bool,
 }
 
 impl<'c> Execution<'c> {
@@ -59,7 +61,14 @@ impl<'c> Execution<'c> {
         };
         let collector =
             Collector::new(container, order, limit, select.offset, memory_max).keeping_keys(select.locks_rows).looking_at(select.columns);
-        Ok(Self { filter: select.filter, work, collector })
+        Ok(Self { filter: select.filter, work, collector, is_descending: select.is_descending })
+    }
+
+    /// Takes only some of the rows of its answer.
+    #[must_use]
+    pub fn cutting(self, cut: Cut) -> Self {
+        let is_descending = self.is_descending;
+        Self { collector: self.collector.cutting(cut, is_descending), ..self }
     }
 
     /// Takes the next row of the range; breaks when the answer needs no other one.
@@ -112,18 +121,16 @@ impl<'c> Execution<'c> {
         self.collector.left()
     }
 
-    /// The answer, once there are no more rows or `push` breaks.
+    /// The answer, once there are no more rows or `push` breaks, and what a cut has left.
     ///
     /// # Errors
     /// The answer is too large.
-    pub fn finish(mut self) -> Result<Answer, GridError> {
+    pub fn finish(mut self) -> Result<(Answer, Rest), GridError> {
         match self.work {
-            Work::Aggregate(aggregate, _) => Ok(Answer::Aggregate(aggregate.finish())),
-            Work::Sampling(mut sampler) => {
-                sampler.finish(&mut self.collector)?;
-                self.collector.finish().map(Answer::Rows)
-            }
-            _ => self.collector.finish().map(Answer::Rows),
+            Work::Aggregate(aggregate, _) => return Ok((Answer::Aggregate(aggregate.finish()), Rest::default())),
+            Work::Sampling(mut sampler) => sampler.finish(&mut self.collector)?,
+            _ => {}
         }
+        self.collector.finish().map(|(rows, rest)| (Answer::Rows(rows), rest))
     }
 }

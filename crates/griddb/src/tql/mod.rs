@@ -6,6 +6,7 @@
 mod aggregate;
 mod collect;
 mod condition;
+mod cut;
 mod evaluate;
 mod execution;
 mod expression;
@@ -20,6 +21,7 @@ mod time;
 mod value;
 
 pub use aggregate::{AggregateResult, Aggregation};
+pub use cut::{Cut, Position, Rest};
 pub use execution::{Answer, Execution};
 pub use index_range::IndexRange;
 pub use parser::parse;

@@ -237,6 +237,12 @@ impl Select {
         Ok(())
     }
 
+    /// Whether the answer keeps the keys of its rows.
+    #[must_use]
+    pub fn locks_rows(&self) -> bool {
+        self.locks_rows
+    }
+
     /// What is told instead of its answer.
     #[must_use]
     pub fn explained(&self) -> Option<Explained> {
@@ -259,6 +265,18 @@ impl Select {
     #[must_use]
     pub fn is_divisible(&self) -> bool {
         self.what == What::Rows && self.order.is_empty() && self.explained.is_none()
+    }
+
+    /// How many rows it gives at most, if that is bounded.
+    #[must_use]
+    pub fn limit(&self) -> Option<u64> {
+        self.limit
+    }
+
+    /// How many rows it leaves out first.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        self.offset
     }
 
     /// Goes on with what is left of OFFSET and LIMIT.

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod bounds;
+mod cuts;
 mod precise;
 mod series;
 mod statements;
@@ -135,7 +136,7 @@ fn run(container: &Container, rows: &Rows, mut select: Select) -> Result<Answer,
             break;
         }
     }
-    execution.finish()
+    execution.finish().map(|(answer, _)| answer)
 }
 
 /// First column, then one more column's eight bytes, of rows that are fixed enough.

@@ -128,14 +128,18 @@ impl<'a> Value<'a> {
         })
     }
 
-    /// The order of rows: null after everything else; what does not compare is equal.
+    /// The order of rows: null after everything else, NaN after all numbers; what else does not compare is equal.
     pub(super) fn order(&self, other: &Value<'_>) -> Ordering {
         match (self, other) {
             (Self::Null, Value::Null) => Ordering::Equal,
             (Self::Null, _) => Ordering::Greater,
             (_, Value::Null) => Ordering::Less,
-            _ => self.compare(other).unwrap_or(Ordering::Equal),
+            _ => self.compare(other).unwrap_or_else(|| self.is_nan().cmp(&other.is_nan())),
         }
+    }
+
+    fn is_nan(&self) -> bool {
+        matches!(self, Self::Double(number) if number.is_nan())
     }
 }
 

@@ -53,7 +53,9 @@ impl OpenTransactions {
     pub(crate) fn follow(&mut self, statement: &Statement<'_>, database: &str) -> Result<Followed, GridError> {
         let number = statement.number();
         match number {
-            statement::GET_ROW..=statement::QUERY_TIME_SERIES_SAMPLING if statement.arguments.rest().get(MODE_AT) == Some(&MODE_BEGIN) => {
+            statement::GET_ROW..=statement::QUERY_TIME_SERIES_SAMPLING | statement::FETCH_ROW_SET
+                if statement.arguments.rest().get(MODE_AT) == Some(&MODE_BEGIN) =>
+            {
                 self.begin(statement, database)
             }
             statement::COMMIT_TRANSACTION | statement::ABORT_TRANSACTION | statement::CLOSE_SESSION => {

@@ -61,19 +61,6 @@ class LimitsTest extends Suite {
   }
 
   @Test
-  void aResultThatIsTooLargeIsRefused() throws Exception {
-    Collection<Integer, Row> mine = collection("result", keyed(column("id", GSType.INTEGER), column("v", GSType.STRING)));
-    String text = "x".repeat(500_000);
-    for (int i = 0; i < 70; i++) {
-      mine.put(row(mine, i, text));
-    }
-    GSException refusal = assertThrows(GSException.class, () -> mine.query("SELECT *").fetch());
-    assertEquals(1_008, refusal.getErrorCode(), refusal.getMessage());
-    assertEquals(50, mine.query("SELECT * LIMIT 50").fetch().size());
-    assertEquals(70, count(mine));
-  }
-
-  @Test
   void aResultInPartsMayBeLarger() throws Exception {
     Collection<Integer, Row> mine = collection("parts", keyed(column("id", GSType.INTEGER), column("v", GSType.STRING)));
     String text = "x".repeat(500_000);

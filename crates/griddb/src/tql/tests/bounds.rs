@@ -46,7 +46,7 @@ fn conditions_bound_the_keys() {
         for (key, bytes) in &rows {
             let _ = all.push(&StoredRow { container: &container, clustering: key, view: RowView::new(bytes) }).unwrap();
         }
-        let (Answer::Rows(all), Answer::Rows(ranged)) = (all.finish().unwrap(), run(&container, &rows, select).unwrap()) else {
+        let (Answer::Rows(all), Answer::Rows(ranged)) = (all.finish().unwrap().0, run(&container, &rows, select).unwrap()) else {
             panic!("rows are expected")
         };
         assert_eq!(all.rows(), ranged.rows(), "{condition}");

@@ -43,6 +43,7 @@ fn kind(number: i32) -> Option<(Category, &'static str)> {
         statement::QUERY_TIME_SERIES_RANGE => (Query, "QUERY_TIME_SERIES_RANGE"),
         statement::QUERY_TIME_SERIES_SAMPLING => (Query, "QUERY_TIME_SERIES_SAMPLING"),
         statement::EXECUTE_MULTIPLE_QUERIES => (Query, "EXECUTE_MULTIPLE_QUERIES"),
+        statement::FETCH_ROW_SET => (Query, "FETCH_ROW_SET"),
         statement::GET_MULTIPLE_CONTAINER_ROWS => (Query, "GET_MULTIPLE_CONTAINER_ROWS"),
         statement::PUT_MULTIPLE_CONTAINER_ROWS => (Dml, "PUT_MULTIPLE_CONTAINER_ROWS"),
         _ => return None,
