@@ -18,7 +18,7 @@ TABLE = {
     "vectors": ["base"],
     "io-linux": ["io"],
     "cql": ["model", "script"],
-    "aerospike": ["model"],
+    "aerospike": ["model", "script"],
     "griddb": ["model"],
     "sql": [],
     "griddb-sql": ["griddb", "sql"],

@@ -113,6 +113,22 @@ def metric(node, name: str) -> int:
     return sum(int(float(line.rsplit(" ", 1)[1])) for line in lines if line.startswith(name))
 
 
+def test_members_have_the_same_modules_and_apply_them(cluster):
+    source = b"function add(rec, bin, n) rec[bin] = (rec[bin] or 0) + n if not aerospike:exists(rec) then aerospike:create(rec) else aerospike:update(rec) end return rec[bin] end"
+    content = base64.b64encode(source).decode()
+    command = f"udf-put:filename=shared.lua;content={content};content-len={len(content)};udf-type=LUA;"
+    assert info(cluster, cluster.nodes[1], command) == "ok"
+    listed = {info(cluster, node, "udf-list") for node in cluster.nodes}
+    assert len(listed) == 1 and "shared.lua" in listed.pop(), "once it is acknowledged every member has it"
+    with client(cluster) as caller:
+        # Records of all members, and a bin that none has had.
+        assert [caller.apply(key(n), "shared", "add", ["made", n]) for n in range(100)] == list(range(100))
+        records = caller.batch_apply([key(n) for n in range(100)], "shared", "add", ["other", 1]).batch_records
+        assert [record.result for record in records] == [0] * 100
+        cluster.nodes[0].kill()
+        assert [caller.apply(key(n), "shared", "add", ["made", 1], PATIENT) for n in range(100)] == [n + 1 for n in range(100)]
+
+
 class Rows:
     """Writers of records of their own, and what the records may be afterwards."""
 

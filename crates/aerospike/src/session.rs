@@ -5,6 +5,7 @@
 
 use crate::index::{IndexChange, IndexRefusal};
 use crate::info::{NodeView, Truncation, answer, write_value};
+use crate::udf::ModuleChange;
 use crate::wire::{HEADER_BYTES, Header, Kind, Message, Proto, WireError, decompress};
 use crate::{ResultCode, exec::Shape};
 use std::net::SocketAddr;
@@ -37,6 +38,9 @@ pub trait Server {
 
     /// Makes or drops an index; answered as [`Server::truncate`] is.
     fn change_index(&mut self, change: &IndexChange, value: &mut Vec<u8>) -> Progress;
+
+    /// Registers a module of functions or takes one away; answered as [`Server::truncate`] is.
+    fn change_module(&mut self, change: &ModuleChange, value: &mut Vec<u8>) -> Progress;
 
     /// A request about records, and the bytes that it was decoded from. Appends the whole reply, or pieces of it when the rest comes later.
     fn message(&mut self, message: &Message<'_>, body: &[u8], out: &mut Vec<u8>) -> Progress;
@@ -223,6 +227,7 @@ impl Session {
         let progress = match change {
             Change::Truncation(truncation) => server.truncate(&truncation, &mut value),
             Change::Index(change) => server.change_index(&change, &mut value),
+            Change::Module(change) => server.change_module(&change, &mut value),
             Change::Refused(refusal) => {
                 value.extend_from_slice(refusal.as_bytes());
                 Progress::Replied
@@ -257,6 +262,7 @@ impl Session {
 enum Change<'a> {
     Truncation(Truncation<'a>),
     Index(IndexChange),
+    Module(ModuleChange),
     /// What is answered to one that cannot be.
     Refused(String),
 }
@@ -266,6 +272,9 @@ impl<'a> Change<'a> {
     fn of_request(names: &'a str) -> Option<Self> {
         if let Some(truncation) = Truncation::of_request(names) {
             return Some(truncation.map_or_else(|refusal| Self::Refused(refusal.to_owned()), Self::Truncation));
+        }
+        if let Some(change) = ModuleChange::of_request(names) {
+            return Some(change.map_or_else(Self::Refused, Self::Module));
         }
         let refused = |IndexRefusal { code, message }| Self::Refused(format!("ERROR:{}:{message}", code.0));
         IndexChange::of_request(names).map(|change| change.map_or_else(refused, Self::Index))

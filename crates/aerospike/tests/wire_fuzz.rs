@@ -8,6 +8,7 @@ use aerospike::index::{Definition, IndexChange};
 use aerospike::info::{NodeView, Truncation};
 use aerospike::security::{self, Command};
 use aerospike::session::{Progress, Server, Session};
+use aerospike::udf::ModuleChange;
 use aerospike::wire::*;
 use fuzzer::{fuzz, is_full_run};
 use model::Schema;
@@ -126,6 +127,11 @@ impl Server for Node {
 
     fn truncate(&mut self, _: &Truncation<'_>, value: &mut Vec<u8>) -> Progress {
         value.extend_from_slice(b"ok");
+        Progress::Replied
+    }
+
+    fn change_module(&mut self, change: &ModuleChange, value: &mut Vec<u8>) -> Progress {
+        value.extend_from_slice(change.apply(&mut self.schema).map_or_else(|refusal| refusal.answer(), |_| "ok".to_owned()).as_bytes());
         Progress::Replied
     }
 

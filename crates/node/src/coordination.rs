@@ -6,6 +6,7 @@ use crate::core::Core;
 use crate::message::{Message, PartId};
 use crate::protocol::{AnyCoordinator, Reply};
 use crate::requests::{COORDINATED_REQUEST_BYTES, Coordinated, Request, RequestId, Work};
+use crate::schema_changes::{SchemaAction, SchemaRequest};
 use crate::tracing::end_trace;
 use base::CoreId;
 use io::{ConnectionId, Reactor};
@@ -80,12 +81,13 @@ impl Core {
     }
 
     /// Takes one step of a coordinated request whose parts are all back; appends the reply, or a piece of it.
-    fn step<R: Reactor<Message = Message>>(&mut self, reactor: &R, id: RequestId, out: &mut Vec<u8>) -> Stepped {
+    fn step<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: RequestId, out: &mut Vec<u8>) -> Stepped {
         let Some(request) = self.requests.get_mut(id) else { return Stepped::Done };
         let reply = request.reply;
         let Work::Coordinated(work) = &mut request.work else { return Stepped::Done };
         let start = out.len();
         let step = work.coordinator.step(reply, std::mem::take(&mut work.results), out);
+        let (change, lines) = (work.coordinator.take_schema_change(), work.coordinator.take_log());
         if let Step::Run(parts) = &step {
             work.results.resize_with(parts.len(), Vec::new);
             work.left = parts.len();
@@ -97,6 +99,15 @@ impl Core {
             // What comes after the reply, such as the end of a logged batch, is nothing that the client waits for.
             end_trace(request.traced.take(), reactor, out, start);
             self.requests.set_bytes(id, bytes);
+        }
+        if !lines.is_empty() {
+            self.script_log.tell(reactor.now().monotonic_us, &lines);
+        }
+        if let Some(change) = change {
+            // `schema_changed` takes the next step.
+            let request = SchemaRequest { origin: self.core, request: id, action: SchemaAction::Change(change) };
+            reactor.send(CoreId(0), Message::ChangeSchema(Box::new(request)));
+            return Stepped::Wait;
         }
         match step {
             Step::Run(parts) => Stepped::Run(parts),

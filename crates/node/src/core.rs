@@ -16,6 +16,7 @@ use crate::protocol::cql::SharedStatements;
 use crate::protocol::{CoreStates, Workspaces};
 use crate::requests::{RequestId, Requests};
 use crate::schema_changes::{Marks, SchemaChanges};
+use crate::script_log::ScriptLog;
 use crate::transport::TlsBuffers;
 use base::{CoreId, TableId};
 use io::{ConnectionId, Reactor};
@@ -45,6 +46,8 @@ pub struct Core {
     pub(crate) continuations: VecDeque<RequestId>,
     /// Requests that wait for a time on the monotonic clock.
     pub(crate) delayed: Vec<(u64, RequestId)>,
+    /// How much functions of users may still log.
+    pub(crate) script_log: ScriptLog,
     pub(crate) parts: PartSizes,
     /// Error frames of requests that were refused while their connection may be in the middle of being served.
     pub(crate) refusals: Vec<(ConnectionId, Vec<u8>)>,
@@ -115,6 +118,7 @@ impl Core {
             tls_failure_logged_us: None,
             continuations: VecDeque::new(),
             delayed: Vec::new(),
+            script_log: ScriptLog::default(),
             parts: PartSizes::default(),
             refusals: Vec::new(),
             marks: Marks::default(),

@@ -25,6 +25,7 @@ mod request_figures;
 mod request_id;
 mod requests;
 mod schema_changes;
+mod script_log;
 mod serving;
 mod slow;
 mod superuser_making;

@@ -3,6 +3,9 @@
 //! On the path: a protocol turns a value's bytes into a [`Value`], has a [`Program`] run by [`call`], and turns the result back. What a call costs
 //! comes back with it, in instructions: the caller sums it up, and cuts long work into slices by it.
 //!
+//! A protocol whose functions come in modules and call what it gives them has a [`Dialect`]: a prelude in Lua, and its values as bytes. Its modules' functions
+//! are called by [`invoke`].
+//!
 //! Invariants:
 //! - A call ends. A hook counts instructions, what works on whole strings in C is charged for its length, and nothing in the sandbox catches the error that a
 //!   used-up budget raises.
@@ -10,18 +13,24 @@
 //! - Nothing leaks from a call into another one. Each has globals of its own over libraries that cannot be written to; there are no metatables to change.
 //! - The same arguments give the same result: there is no clock, no randomness, no file, no address. (The order of `pairs` is not defined, as in all of Lua.)
 
-mod convert;
+mod arithmetic;
+mod dialect;
 mod error;
+mod invoke;
 pub mod limits;
 mod meter;
 mod number;
+mod objects;
 mod pattern;
 mod program;
+mod programs;
 mod sandbox;
 mod strings;
 mod value;
 
+pub use dialect::{Dialect, Find, Invoked, Packed};
 pub use error::ScriptError;
+pub use invoke::invoke;
 pub use number::Number;
 pub use program::Program;
 pub use sandbox::{Called, call, check};

@@ -26,3 +26,15 @@ pub(crate) const HOOK_INSTRUCTIONS: u32 = 250;
 
 /// Garbage that may lie about between calls.
 pub(crate) const GARBAGE_BYTES_MAX: usize = 1 << 20;
+
+/// Lists and maps that may be in each other in a value of a dialect.
+pub const OBJECT_DEPTH_MAX: usize = 128;
+
+/// Modules that a call may load.
+pub const MODULES_PER_CALL_MAX: usize = 16;
+
+/// Lines that a call may log.
+pub const LOG_LINES_MAX: usize = 16;
+
+/// How long each of them may be.
+pub const LOG_LINE_BYTES_MAX: usize = 512;

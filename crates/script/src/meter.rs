@@ -29,6 +29,11 @@ impl Meter {
         self.spent.get()
     }
 
+    /// What is left of the budget.
+    pub(crate) fn left(&self) -> u64 {
+        self.budget.get().saturating_sub(self.spent.get())
+    }
+
     pub(crate) fn failure(&self) -> Option<ScriptError> {
         self.failure.take()
     }

@@ -2,13 +2,15 @@
 //!
 //! The state belongs to the thread, and a core is one: no call waits for another, and what one costs no other core pays.
 
-use crate::convert::{from_lua, into_lua, register_numbers};
-use crate::limits::{CALL_BYTES_MAX, CALL_INSTRUCTIONS, CALL_INSTRUCTIONS_MAX, GARBAGE_BYTES_MAX, HOOK_INSTRUCTIONS, PROGRAMS_MAX};
+use crate::arithmetic::register_numbers;
+use crate::dialect::Spoken;
+use crate::limits::{CALL_BYTES_MAX, CALL_INSTRUCTIONS, CALL_INSTRUCTIONS_MAX, GARBAGE_BYTES_MAX, HOOK_INSTRUCTIONS};
 use crate::meter::Meter;
+use crate::objects::{from_lua, into_lua};
+use crate::programs::Programs;
 use crate::{Program, ScriptError, Value, strings};
-use mlua::{ChunkMode, Function, HookTriggers, Lua, LuaOptions, MultiValue, StdLib, Table, VmState};
+use mlua::{Function, HookTriggers, Lua, LuaOptions, MultiValue, StdLib, Table, VmState};
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::rc::Rc;
 
 /// What a call came to.
@@ -43,7 +45,7 @@ pub fn check(program: &Program) -> Result<(), ScriptError> {
     with_sandbox(|sandbox| sandbox.compile(program).map(|_| ()))
 }
 
-fn with_sandbox<T>(work: impl FnOnce(&mut Sandbox) -> T) -> T {
+pub(crate) fn with_sandbox<T>(work: impl FnOnce(&mut Sandbox) -> T) -> T {
     SANDBOX.with_borrow_mut(|slot| {
         let mut sandbox = slot.take().unwrap_or_else(|| Sandbox::new().expect("a state without limits can be made"));
         let outcome = work(&mut sandbox);
@@ -56,15 +58,18 @@ fn with_sandbox<T>(work: impl FnOnce(&mut Sandbox) -> T) -> T {
     })
 }
 
-struct Sandbox {
-    lua: Lua,
-    meter: Rc<Meter>,
+pub(crate) struct Sandbox {
+    pub(crate) lua: Lua,
+    pub(crate) meter: Rc<Meter>,
+    /// What all functions have: the field `__index` of the metatable of a call's globals.
+    pub(crate) library: Table,
     /// The metatable of each call's globals.
     globals: Table,
-    programs: HashMap<u128, Function>,
+    pub(crate) programs: Programs,
+    pub(crate) dialects: Vec<Spoken>,
     /// Bytes in use after the last collection.
     settled_bytes: usize,
-    is_spoilt: bool,
+    pub(crate) is_spoilt: bool,
 }
 
 impl Sandbox {
@@ -84,26 +89,21 @@ impl Sandbox {
         lua.gc_collect()?;
         lua.gc_stop();
         let settled_bytes = lua.used_memory();
-        Ok(Self { lua, meter, globals, programs: HashMap::new(), settled_bytes, is_spoilt: false })
+        let library = globals.raw_get("__index")?;
+        Ok(Self { lua, meter, library, globals, programs: Rc::default(), dialects: Vec::new(), settled_bytes, is_spoilt: false })
     }
 
     fn compile(&mut self, program: &Program) -> Result<Function, ScriptError> {
-        if let Some(function) = self.programs.get(&program.id) {
-            return Ok(function.clone());
+        // What is wrong with an argument's name is told as it is.
+        if !self.programs.borrow().has(program) {
+            program.source()?;
         }
-        if self.programs.len() >= PROGRAMS_MAX {
-            self.programs.clear();
-            self.collect();
-        }
-        let source = program.source()?;
         self.begin(CALL_INSTRUCTIONS_MAX);
-        let chunk = self.lua.load(source).set_name(format!("={}", program.name)).set_mode(ChunkMode::Text);
-        let function = chunk.into_function().map_err(|error| match error {
+        let compiled = self.programs.borrow_mut().compile(&self.lua, program, |_| Ok(()));
+        compiled.map_err(|error| match error {
             mlua::Error::SyntaxError { message, .. } => ScriptError::Compile(message),
             other => self.failure(other),
-        })?;
-        self.programs.insert(program.id, function.clone());
-        Ok(function)
+        })
     }
 
     fn call(&mut self, program: &Program, arguments: Vec<Value>, instructions_max: u64) -> Result<Value, ScriptError> {
@@ -111,7 +111,7 @@ impl Sandbox {
         let function = self.compile(program)?;
         let result = self.run(&function, arguments, instructions_max);
         let result = match result {
-            Ok(value) => from_lua(&value),
+            Ok(value) => from_lua(&value, None),
             Err(error) => Err(self.failure(error)),
         };
         self.is_spoilt = matches!(result, Err(ScriptError::Memory(_)));
@@ -120,24 +120,38 @@ impl Sandbox {
 
     fn run(&mut self, function: &Function, arguments: Vec<Value>, instructions_max: u64) -> mlua::Result<mlua::Value> {
         let lua = &self.lua;
-        // Arguments are as large as they are: what the call adds is bounded.
-        lua.set_memory_limit(0)?;
+        self.unbounded()?;
         let globals = lua.create_table()?;
         globals.set_metatable(Some(self.globals.clone()))?;
         function.set_environment(globals)?;
-        let arguments = arguments.into_iter().map(|value| into_lua(lua, value)).collect::<mlua::Result<MultiValue>>()?;
+        let arguments = arguments.into_iter().map(|value| into_lua(lua, None, value)).collect::<mlua::Result<MultiValue>>()?;
         self.begin(instructions_max);
         function.call(arguments)
     }
 
+    pub(crate) fn spent(&self) -> u64 {
+        self.meter.spent()
+    }
+
+    /// Until a call begins. Arguments are as large as they are: what the call adds is bounded.
+    pub(crate) fn unbounded(&self) -> mlua::Result<()> {
+        self.meter.begin(u64::MAX, 0);
+        self.lua.set_memory_limit(0).map(drop)
+    }
+
+    /// What is in use now stays.
+    pub(crate) fn settle(&mut self) {
+        self.collect();
+    }
+
     /// From here on memory and instructions count.
-    fn begin(&self, instructions_max: u64) {
+    pub(crate) fn begin(&self, instructions_max: u64) {
         let used = self.lua.used_memory();
         self.lua.set_memory_limit(used + CALL_BYTES_MAX).expect("the state has an allocator that counts");
         self.meter.begin(instructions_max, used);
     }
 
-    fn failure(&self, error: mlua::Error) -> ScriptError {
+    pub(crate) fn failure(&self, error: mlua::Error) -> ScriptError {
         if let Some(failure) = self.meter.failure() {
             return failure;
         }

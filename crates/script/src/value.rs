@@ -19,6 +19,27 @@ pub enum Value {
     Number(Number),
     /// A table: keys and values in no order.
     Table(Vec<(Value, Value)>),
+    /// A list of a [`crate::Dialect`]: nil may be in it.
+    List {
+        /// How its elements are kept, in the dialect's numbers.
+        order: u8,
+        /// Its elements.
+        items: Vec<Value>,
+    },
+    /// A map of a dialect.
+    Map {
+        /// How its pairs are kept, in the dialect's numbers.
+        order: u8,
+        /// Its pairs.
+        entries: Vec<(Value, Value)>,
+    },
+    /// Bytes of a dialect that are no string.
+    Blob {
+        /// What they are, in the dialect's numbers.
+        kind: u8,
+        /// The bytes.
+        bytes: Vec<u8>,
+    },
 }
 
 impl Value {
@@ -35,8 +56,12 @@ impl Value {
         match self {
             Self::Nil | Self::Boolean(_) | Self::Integer(_) | Self::Float(_) => 10,
             Self::Bytes(bytes) => 10 + bytes.len() as u64 / 64,
+            Self::Blob { bytes, .. } => 40 + bytes.len() as u64 / 64,
             Self::Number(number) => 40 + number.bits() / 64,
-            Self::Table(entries) => entries.iter().fold(40, |sum, (key, value)| sum + key.cost() + value.cost()),
+            Self::Table(entries) | Self::Map { entries, .. } => {
+                entries.iter().fold(40, |sum, (key, value)| sum + key.cost() + value.cost())
+            }
+            Self::List { items, .. } => items.iter().fold(40, |sum, item| sum + item.cost()),
         }
     }
 
@@ -49,6 +74,7 @@ impl Value {
             Self::Integer(_) | Self::Float(_) | Self::Number(_) => "number",
             Self::Bytes(_) => "string",
             Self::Table(_) => "table",
+            Self::List { .. } | Self::Map { .. } | Self::Blob { .. } => "userdata",
         }
     }
 }

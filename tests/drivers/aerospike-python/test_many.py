@@ -125,11 +125,6 @@ def test_information(client, filled):
     assert client.is_connected()
 
 
-def test_what_is_not_served_is_refused(client, filled, refused):
-    with refused(16):
-        client.apply(("test", filled, 1), "module", "function", [])
-
-
 def test_login_without_users(endpoint):
     open_to_all = aerospike.client({"hosts": [endpoint], "user": "somebody", "password": "secret"}).connect()
     try:

@@ -129,6 +129,30 @@ def test_privileges_are_of_a_namespace_or_a_set(guarded, boss, refused):
         boss.admin_get_role("app", policy=ADMIN)
 
 
+def test_functions_are_registered_and_applied_by_those_who_may(guarded, boss, refused, tmp_path):
+    path = tmp_path / "mine.lua"
+    path.write_text("function put(rec, n) rec.n = n if aerospike:exists(rec) then aerospike:update(rec) else aerospike:create(rec) end return n end")
+    key = (NAMESPACE, "mine", "applied")
+    boss.admin_create_user("udo", "pass", ["read-write"], policy=ADMIN)
+    with login(guarded, "udo", "pass") as udo:
+        with refused(81):
+            udo.udf_put(str(path), 0)
+        boss.admin_grant_roles("udo", ["udf-admin"], policy=ADMIN)
+        udo.udf_put(str(path), 0)
+        with refused(81):
+            udo.apply(key, "mine", "put", [1])
+        assert [record.result for record in udo.batch_apply([key], "mine", "put", [1]).batch_records] != [0]
+        boss.admin_grant_roles("udo", ["read-write-udf"], policy=ADMIN)
+        assert udo.apply(key, "mine", "put", [2]) == 2
+        assert [record.result for record in udo.batch_apply([key], "mine", "put", [3]).batch_records] == [0]
+        assert udo.get(key)[2] == {"n": 3}
+        boss.admin_revoke_roles("udo", ["udf-admin"], policy=ADMIN)
+        with refused(81):
+            udo.udf_remove("mine.lua")
+    boss.udf_remove("mine.lua")
+    boss.admin_drop_user("udo", policy=ADMIN)
+
+
 def test_passwords_are_changed_by_their_users_and_by_others(guarded, boss, refused):
     boss.admin_create_user("cid", "one", ["read-write"], policy=ADMIN)
     with login(guarded, "cid", "one") as cid:

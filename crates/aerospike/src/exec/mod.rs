@@ -5,6 +5,8 @@
 //!
 //! Starting a request again after a declaration is safe: nothing of it has run.
 
+mod apply;
+mod aside;
 mod batch;
 mod failure;
 mod need;

@@ -3,11 +3,10 @@
 use super::options::Options;
 use super::request::{Limits, is_write};
 use super::single::{RecordRequest, What};
-use super::target::{Target, check_served, names, target};
+use super::target::{Target, check_served, digest_of, names, target};
 use super::work::Work;
 use super::{batch, scan};
 use crate::ResultCode;
-use crate::digest::digest;
 use crate::wire::{self, Fields, Message, info1, info3};
 use model::Schema;
 use model::operation::Operation;
@@ -54,8 +53,14 @@ pub fn start<'a>(schema: &'a Schema, message: &Message<'a>, body: &'a [u8], opti
     if message.attributes.info1 & info1::BATCH != 0 {
         return Err(ResultCode::UNSUPPORTED_FEATURE);
     }
+    if fields.udf.is_asked() && has_record(fields) {
+        return batch::start_one(schema, message, options);
+    }
     let (namespace, set) = names(fields, options)?;
     if !has_record(fields) {
+        if fields.udf.is_asked() {
+            return Err(ResultCode::UNSUPPORTED_FEATURE);
+        }
         return scan::start(schema, message, namespace, set, options);
     }
     if wants_nothing(message) || fields.index.is_asked() {
@@ -66,11 +71,7 @@ pub fn start<'a>(schema: &'a Schema, message: &Message<'a>, body: &'a [u8], opti
         Target::Nothing => return Err(ResultCode::NOT_FOUND),
         Target::Missing(need) => return Ok(Work::Declare(vec![need])),
     };
-    let digest = match (fields.digest, fields.key) {
-        (Some(digest), _) => *digest,
-        (None, Some(key)) => digest(set.as_bytes(), key),
-        (None, None) => return Err(ResultCode::PARAMETER),
-    };
+    let digest = digest_of(fields, set).ok_or(ResultCode::PARAMETER)?;
     let limits = Limits { default_ttl_s: namespace.default_ttl_s, record_bytes_max: options.record_bytes_max };
     Ok(Work::Record(RecordRequest { table, what: What::of(message), body, digest, limits }))
 }
@@ -88,6 +89,9 @@ pub fn part(
 ) -> Result<Option<Box<dyn Operation>>, ResultCode> {
     let Some(message) = message else { return batch::part(schema, description, options) };
     check_served(&message.fields, &message.attributes)?;
+    if message.fields.udf.is_asked() {
+        return Err(ResultCode::UNSUPPORTED_FEATURE);
+    }
     let (namespace, set) = names(&message.fields, options)?;
     scan::part_of(schema, message, namespace, set, description).map(Some)
 }

@@ -4,9 +4,10 @@ use super::need::{Need, declaration_failure, missing_bins};
 use super::options::{Namespace, Options};
 use super::request::is_write;
 use crate::ResultCode;
+use crate::digest::digest;
 use crate::wire::{Attributes, Fields, Operations, info2};
 use model::operation::{RowStore, Stop};
-use model::record_set::RecordSet;
+use model::record_set::{DIGEST_BYTES, RecordSet};
 use model::{Schema, Table};
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ pub(super) fn check_served(fields: &Fields<'_>, attributes: &Attributes) -> Resu
     if fields.has_transaction || attributes.info4 != 0 {
         return Err(ResultCode::ENTERPRISE_ONLY);
     }
-    if fields.index.has_expression || fields.has_udf || fields.has_deadline {
+    if fields.index.has_expression || fields.has_deadline {
         return Err(ResultCode::UNSUPPORTED_FEATURE);
     }
     Ok(())
@@ -47,7 +48,7 @@ pub(super) fn target<'a>(
     attributes: &Attributes,
     operations: &Operations<'_>,
 ) -> Result<Target<'a>, ResultCode> {
-    let table = schema.record_set(&namespace.name, set).map_err(|error| declaration_failure(&error))?;
+    let table = record_set(schema, namespace, set)?;
     if !is_write(attributes) {
         return Ok(table.map_or(Target::Nothing, Target::Table));
     }
@@ -64,7 +65,31 @@ pub(super) fn target<'a>(
     }
 }
 
+fn record_set<'a>(schema: &'a Schema, namespace: &Namespace, set: &str) -> Result<Option<&'a Arc<Table>>, ResultCode> {
+    schema.record_set(&namespace.name, set).map_err(|error| declaration_failure(&error))
+}
+
+/// Where a function on one record runs: in a set that is there, which may have to be made first. Which bins it writes is not known before it runs.
+pub(super) fn target_of_call<'a>(
+    schema: &'a Schema,
+    namespace: &Namespace,
+    set: &str,
+    fields: &Fields<'_>,
+    attributes: &Attributes,
+) -> Result<Target<'a>, ResultCode> {
+    if fields.udf.module.is_none() || fields.udf.function.is_none() || fields.udf.operation.is_some() || !is_write(attributes) {
+        return Err(ResultCode::PARAMETER);
+    }
+    let need = || Need { namespace: namespace.name.clone(), set: set.to_owned(), bins: Vec::new() };
+    Ok(record_set(schema, namespace, set)?.map_or_else(|| Target::Missing(need()), Target::Table))
+}
+
 /// The dictionary of a set as it is where an operation runs: others may have declared and written bins since the operation was made.
 pub(super) fn dictionary<'a>(store: &'a dyn RowStore, table: &'a Table) -> Result<&'a RecordSet, Stop> {
     store.record_set(table.id).unwrap_or(table).records.as_ref().ok_or(Stop::UnknownTable)
+}
+
+/// The digest of the record that a request is about.
+pub(super) fn digest_of(fields: &Fields<'_>, set: &str) -> Option<[u8; DIGEST_BYTES]> {
+    fields.digest.copied().or_else(|| Some(digest(set.as_bytes(), fields.key?)))
 }

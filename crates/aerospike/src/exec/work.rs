@@ -23,4 +23,14 @@ pub trait RecordCoordinator: Coordinator<Error = ResultCode> {
 
     /// Whether any part of it writes.
     fn writes(&self) -> bool;
+
+    /// What must be declared before it goes on: it waits ([`model::operation::Step::Wait`]) until that is done, and is asked for the next step then.
+    fn take_needs(&mut self) -> Vec<Need> {
+        Vec::new()
+    }
+
+    /// What functions have logged since it was asked last: levels and lines.
+    fn take_log(&mut self) -> Vec<(i64, String)> {
+        Vec::new()
+    }
 }

@@ -20,7 +20,7 @@ const TTL_S_MAX: u32 = 10 * 365 * 24 * 3_600;
 
 /// How long the engine remembers what is deleted or expired, when nothing older can be left: no write comes with a timestamp of its own,
 /// so none can come late.
-const GRACE_S: u32 = 0;
+pub(super) const GRACE_S: u32 = 0;
 
 const TTL_DEFAULT: u32 = 0;
 const TTL_NEVER: u32 = u32::MAX;
@@ -191,7 +191,7 @@ impl Request<'_> {
     }
 
     /// When the record was written and when it expires.
-    fn stamp(&self, timestamp: i64, old: Option<&Record<'_>>, now_s: u32) -> Result<Stamp, ResultCode> {
+    pub(super) fn stamp(&self, timestamp: i64, old: Option<&Record<'_>>, now_s: u32) -> Result<Stamp, ResultCode> {
         let ttl_s = match (self.attributes.ttl, old) {
             (TTL_KEEP, Some(record)) => return Ok(Stamp { timestamp, ..record.stamp }),
             (TTL_NEVER, _) => 0,
@@ -212,7 +212,7 @@ fn apply<'a>(operation: u8, name: &'a [u8], operand: &Particle<'a>, bins: &mut B
 }
 
 /// Changes a bin, which is at `place` if the record has it.
-fn put<'a>(name: &'a [u8], place: Option<usize>, change: Change<'a>, bins: &mut Bins<'a>) {
+pub(super) fn put<'a>(name: &'a [u8], place: Option<usize>, change: Change<'a>, bins: &mut Bins<'a>) {
     let change = match change {
         Change::Set(value) if value.kind == ParticleType::Null => Change::Remove,
         change => change,

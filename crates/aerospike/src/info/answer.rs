@@ -3,6 +3,7 @@
 use super::text::{list, parameter};
 use super::view::{BUILD, NodeView, Partitions};
 use super::{indexes, members, namespace, partitions};
+use crate::udf::{self, Modules};
 use std::fmt::{Display, Write};
 
 /// A reply that is this long gets no further values: names are short and some values long.
@@ -99,9 +100,12 @@ fn value(name: &str, view: &NodeView<'_>) -> String {
         "sindex-exists" => indexes::exists(view, parameters),
         // Alone, they are changes.
         "sindex-create" | "sindex-delete" => "ERROR:4:a change of an index comes alone".to_owned(),
-        // There are no functions and jobs.
-        "udf-list" | "jobs" => String::new(),
-        "udf-put" | "udf-remove" | "udf-get" => "ERROR:16:user-defined functions are not served".to_owned(),
+        "udf-list" => udf::list(&Modules::of(view.schema)),
+        "udf-get" => udf::get(&Modules::of(view.schema), parameters),
+        // Alone, they are changes.
+        "udf-put" | "udf-remove" => "ERROR:4:a change of a module comes alone".to_owned(),
+        // There are no jobs.
+        "jobs" => String::new(),
         "query-show" | "scan-show" if parameters.is_empty() => String::new(),
         "query-show" | "scan-show" | "query-abort" | "scan-abort" => "ERROR:2:no such job".to_owned(),
         "user-agent-set" => "ok".to_owned(),

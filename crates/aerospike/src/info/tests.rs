@@ -128,7 +128,7 @@ fn what_is_not_served_says_so() {
         ("sindex/test", INDEXES),
         ("sindex-list:ns=test", INDEXES),
         ("udf-list", ""),
-        ("udf-put:filename=x;content=eA==", "ERROR:16:user-defined functions are not served"),
+        ("udf-put:filename=x;content=eA==", "ERROR:4:a change of a module comes alone"),
         ("query-show:trid=1", "ERROR:2:no such job"),
         ("query-show", ""),
     ];

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::exec::Namespace;
+use crate::udf::ModuleChange;
 use crate::{security, wire};
 use base::Rng;
 use model::Schema;
@@ -57,6 +58,12 @@ impl Server for Echo {
     }
 
     fn change_index(&mut self, change: &IndexChange, value: &mut Vec<u8>) -> Progress {
+        self.served.push(change.name().into());
+        value.extend_from_slice(b"ok");
+        if self.later { Progress::Waiting } else { Progress::Replied }
+    }
+
+    fn change_module(&mut self, change: &ModuleChange, value: &mut Vec<u8>) -> Progress {
         self.served.push(change.name().into());
         value.extend_from_slice(b"ok");
         if self.later { Progress::Waiting } else { Progress::Replied }

@@ -25,6 +25,8 @@ pub mod field {
     pub const INDEX_EXPRESSION: u8 = 24;
     pub const INDEX_TYPE: u8 = 26;
     pub const UDF_PACKAGE: u8 = 30;
+    pub const UDF_FUNCTION: u8 = 31;
+    pub const UDF_ARGUMENTS: u8 = 32;
     pub const UDF_OPERATION: u8 = 33;
     pub const QUERY_BINS: u8 = 40;
     pub const BATCH: u8 = 41;
@@ -55,6 +57,27 @@ impl IndexFields<'_> {
     }
 }
 
+/// The fields that are about a function of the user's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UdfFields<'a> {
+    /// Its module.
+    pub module: Option<&'a [u8]>,
+    /// Its name.
+    pub function: Option<&'a [u8]>,
+    /// Its arguments, a list in msgpack.
+    pub arguments: Option<&'a [u8]>,
+    /// What is done with it, of requests about many records.
+    pub operation: Option<u8>,
+}
+
+impl UdfFields<'_> {
+    /// Whether a function is to run.
+    #[must_use]
+    pub fn is_asked(&self) -> bool {
+        *self != Self::default()
+    }
+}
+
 /// The fields that mean something here; the others are skipped, or noted when a request must not be served without them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fields<'a> {
@@ -82,8 +105,8 @@ pub struct Fields<'a> {
     pub filter: Option<&'a [u8]>,
     /// Which secondary index is asked.
     pub index: IndexFields<'a>,
-    /// Whether a function of the user's is to run.
-    pub has_udf: bool,
+    /// Which function of the user's is to run.
+    pub udf: UdfFields<'a>,
     /// Whether it belongs to a transaction over several records.
     pub has_transaction: bool,
     /// Whether there is a transaction's deadline, which without a transaction is an old client's batch.
@@ -128,7 +151,10 @@ impl<'a> Fields<'a> {
                 field::INDEX_CONTEXT => fields.index.context = Some(data),
                 field::INDEX_EXPRESSION => fields.index.has_expression = true,
                 field::INDEX_TYPE => fields.index.part = Some(data),
-                field::UDF_PACKAGE..=field::UDF_OPERATION => fields.has_udf = true,
+                field::UDF_PACKAGE => fields.udf.module = Some(data),
+                field::UDF_FUNCTION => fields.udf.function = Some(data),
+                field::UDF_ARGUMENTS => fields.udf.arguments = Some(data),
+                field::UDF_OPERATION => fields.udf.operation = Some(fixed::<1>("an operation", data)?[0]),
                 field::TRANSACTION_ID => fields.has_transaction = true,
                 field::TRANSACTION_DEADLINE => fields.has_deadline = true,
                 _ => {}

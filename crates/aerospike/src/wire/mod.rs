@@ -13,7 +13,7 @@ mod writer;
 pub use batch::{BatchEntries, BatchEntry, BatchWriter};
 pub use compression::decompress;
 pub use error::WireError;
-pub use fields::{Fields, IndexFields, field};
+pub use fields::{Fields, IndexFields, UdfFields, field};
 pub use header::{HEADER_BYTES, Header, Kind};
 pub use message::{Attributes, BIN_NAME_BYTES_MAX, MESSAGE_HEADER_BYTES, Message, Operation, Operations, info1, info2, info3};
 pub use writer::{MessageWriter, Proto, write_result};

@@ -34,7 +34,7 @@ use crate::cluster::Asker;
 use crate::core::Core;
 use crate::logins::{LoginRefusal, LoginTag};
 use crate::message::Message;
-use crate::schema_changes::SchemaOutcome;
+use crate::schema_changes::{SchemaChange, SchemaOutcome};
 use ::cql::session::Certificate;
 use io::{ConnectionId, Reactor};
 use model::operation::Step;
@@ -209,6 +209,16 @@ pub(crate) trait RequestCoordinator {
     /// # Errors
     /// The failure, if it is the whole request's.
     fn part_failed(&self, part: u16, error: ShardError) -> Result<Vec<u8>, ShardError>;
+
+    /// The change of the schema that it waits for, if it waits for one; when that is made it is asked for the next step.
+    fn take_schema_change(&mut self) -> Option<Box<dyn SchemaChange>> {
+        None
+    }
+
+    /// What functions of users have logged since it was asked last: levels and lines.
+    fn take_log(&mut self) -> Vec<(i64, String)> {
+        Vec::new()
+    }
 
     /// Whether nothing has been done yet that would have to be undone if the parts that come next cannot run.
     fn is_open(&self) -> bool;

@@ -21,7 +21,7 @@ use crate::cluster::schema_diff;
 use crate::config::{SCHEMA_BLOB, truncations_blob};
 use crate::core::Core;
 use crate::message::Message;
-use crate::requests::{RequestId, Work};
+use crate::requests::{Request, RequestId, Work};
 use crate::tags::node_tag;
 use crate::tracing::end_trace;
 use crate::vector_images::VECTORS_TAG;
@@ -371,6 +371,10 @@ impl Core {
 
     /// On the core that asked: the change is done or was refused.
     pub(crate) fn schema_changed<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: RequestId, outcome: &SchemaOutcome) {
+        if outcome.is_ok() && matches!(self.requests.get_mut(id), Some(Request { work: Work::Coordinated(_), .. })) {
+            // It waits for what it has had declared.
+            return self.continuations.push_back(id);
+        }
         let Some(request) = self.requests.remove(id) else { return };
         if let Work::Restart(body) = &request.work {
             return request.reply.start_again(self, reactor, request.connection, body, outcome);

@@ -111,7 +111,7 @@ fn expectations_are_checked_before_anything_is_written() {
         ("a filter that is true", put(0, 0, 0).field(field::FILTER, &[0xC3]), 0, 0),
         ("a filter that is false", put(0, 0, 0).field(field::FILTER, &[0xC2]), 0, 27),
         ("a filter that is none", put(0, 0, 0).field(field::FILTER, &[1]), 0, 4),
-        ("a function", put(0, 0, 0).field(field::UDF_PACKAGE, b"p"), 16, 16),
+        ("a function without a name", put(0, 0, 0).field(field::UDF_PACKAGE, b"p"), 4, 4),
         ("a transaction", put(0, 0, 0).field(field::TRANSACTION_ID, &[0; 8]), 25, 25),
         ("digests of an old batch", put(0, 0, 0).field(field::TRANSACTION_DEADLINE, &[0; 20]), 16, 16),
         ("an index", put(0, 0, 0).field(field::INDEX_RANGE, &[0]), 4, 4),

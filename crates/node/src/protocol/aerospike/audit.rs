@@ -7,6 +7,7 @@ use crate::message::Message;
 use aerospike::index::IndexChange;
 use aerospike::info::Truncation;
 use aerospike::session::Progress;
+use aerospike::udf::{KEYSPACE, ModuleChange};
 use aerospike::wire;
 use io::Reactor;
 
@@ -43,6 +44,21 @@ impl<R: Reactor<Message = Message>> Records<'_, R> {
             category: Category::Ddl,
             kind: if matches!(change, IndexChange::Create { .. }) { "CREATE INDEX" } else { "DROP INDEX" },
             keyspace: Some(change.namespace().into()),
+            object: Some(change.name().into()),
+            operation: Operation::None,
+        };
+        self.audit(event, progress, failure_of(&value[start..]));
+        progress
+    }
+
+    /// Registers a module or takes one away, and has the audit log tell of it.
+    pub(super) fn change_module_audited(&mut self, change: &ModuleChange, value: &mut Vec<u8>) -> Progress {
+        let start = value.len();
+        let progress = self.change_module_checked(change, value);
+        let event = Event {
+            category: Category::Ddl,
+            kind: if matches!(change, ModuleChange::Put { .. }) { "CREATE FUNCTION" } else { "DROP FUNCTION" },
+            keyspace: Some(KEYSPACE.into()),
             object: Some(change.name().into()),
             operation: Operation::None,
         };

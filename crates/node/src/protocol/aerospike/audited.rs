@@ -21,6 +21,7 @@ pub(super) fn event(message: &wire::Message<'_>) -> Event {
     let (flags, fields) = (message.attributes, &message.fields);
     let (category, kind) = match () {
         () if fields.batch.is_some() => (if writes(message) { Category::Dml } else { Category::Query }, "BATCH"),
+        () if fields.udf.is_asked() => (Category::Dml, "EXECUTE"),
         () if flags.info2 & info2::DELETE != 0 => (Category::Dml, "DELETE"),
         () if flags.info2 & info2::WRITE != 0 && flags.info1 & info1::READ != 0 => (Category::Dml, "OPERATE"),
         () if flags.info2 & info2::WRITE != 0 => (Category::Dml, "WRITE"),
@@ -37,7 +38,7 @@ fn writes(message: &wire::Message<'_>) -> bool {
 
 /// Why a request failed, if its reply says so: a message, or the value of a command. That there is no record is no failure.
 pub(super) fn failure_of(reply: &[u8]) -> Option<Failure> {
-    if reply.starts_with(b"ERROR") {
+    if reply.starts_with(b"ERROR") || reply.starts_with(b"error=") {
         let why = String::from_utf8_lossy(reply).into_owned();
         let is_refused = reply.starts_with(b"ERROR:81:") || reply.starts_with(b"ERROR:80:");
         return Some(if is_refused { Failure::Unauthorized(why) } else { Failure::Other(why) });

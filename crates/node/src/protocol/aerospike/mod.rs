@@ -1,7 +1,7 @@
 //! Aerospike on a core: records, what a node shows of itself, users and what they may do, and failures as result codes.
 //!
 //! `client` is a connection with its client, whom `security` logs in; `connection` is what the node asks of it; `rights` says what that may do, `role_changes` changes users and roles,
-//! `indexes` makes and drops secondary indexes.
+//! `indexes` makes and drops secondary indexes, `modules` registers modules of functions.
 
 mod answer;
 mod audit;
@@ -11,6 +11,7 @@ mod connection;
 mod declarations;
 mod failures;
 mod indexes;
+mod modules;
 mod records;
 mod rights;
 mod role_changes;
@@ -24,12 +25,13 @@ mod tests;
 pub(crate) use self::answer::Answer;
 pub(crate) use self::client::Connected;
 
+use self::declarations::Declaration;
 use self::failures::{failure, schema_failure};
 use super::{ClientProtocol, ReplyForm, RequestCoordinator};
 use crate::cluster::Asker;
 use crate::core::Core;
 use crate::message::Message;
-use crate::schema_changes::SchemaOutcome;
+use crate::schema_changes::{SchemaChange, SchemaOutcome};
 use aerospike::ResultCode;
 use aerospike::exec::RecordCoordinator;
 use aerospike::security::write_result;
@@ -98,6 +100,15 @@ impl RequestCoordinator for Box<dyn RecordCoordinator> {
         RecordCoordinator::part_failed(&**self, part.into(), failure(&error)).ok_or(error)
     }
 
+    fn take_schema_change(&mut self) -> Option<Box<dyn SchemaChange>> {
+        let needs = RecordCoordinator::take_needs(&mut **self);
+        (!needs.is_empty()).then(|| Box::new(Declaration(needs)) as Box<dyn SchemaChange>)
+    }
+
+    fn take_log(&mut self) -> Vec<(i64, String)> {
+        RecordCoordinator::take_log(&mut **self)
+    }
+
     fn is_open(&self) -> bool {
         true
     }
@@ -107,6 +118,8 @@ impl RequestCoordinator for Box<dyn RecordCoordinator> {
 fn write_value(out: &mut Vec<u8>, outcome: Result<(), (ResultCode, String)>) {
     match outcome {
         Ok(()) => out.extend_from_slice(b"ok"),
+        // As clients look for it.
+        Err((ResultCode::NOT_FOUND, failure)) => out.extend_from_slice(format!("error={failure}").as_bytes()),
         Err((code, failure)) => out.extend_from_slice(format!("ERROR:{}:{failure}", code.0).as_bytes()),
     }
 }

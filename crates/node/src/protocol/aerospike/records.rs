@@ -24,6 +24,7 @@ use aerospike::exec::{self, Need, Options, RecordCoordinator, Shape, Work};
 use aerospike::index::IndexChange;
 use aerospike::info::{NodeView, Truncation};
 use aerospike::session::{Progress, Server};
+use aerospike::udf::ModuleChange;
 use aerospike::wire::{self, info2};
 use base::{CoreId, Slot, TableId};
 use cql::wire::Consistency;
@@ -78,6 +79,13 @@ impl<R: Reactor<Message = Message>> Server for Records<'_, R> {
         match self.core.audit {
             None => self.change_index_checked(change, value),
             Some(_) => self.change_index_audited(change, value),
+        }
+    }
+
+    fn change_module(&mut self, change: &ModuleChange, value: &mut Vec<u8>) -> Progress {
+        match self.core.audit {
+            None => self.change_module_checked(change, value),
+            Some(_) => self.change_module_audited(change, value),
         }
     }
 
@@ -253,7 +261,9 @@ impl<R: Reactor<Message = Message>> Records<'_, R> {
         check_waiting(core)?;
         core.requests.meter.set_kind(RequestKind::of(coordinator.writes()));
         let route = core.cluster.is_some().then(|| {
-            let body = if message.fields.batch.is_some() { &[] } else { body };
+            // Parts of batches say all of themselves, and a function on one record is a batch.
+            let is_batch = message.fields.batch.is_some() || message.fields.udf.is_asked();
+            let body = if is_batch { &[] } else { body };
             Route { is_write: coordinator.writes(), ..route(body, message) }
         });
         core.requests.watch.will_wait(Waited::Parts, || Subject::Unknown);

@@ -8,6 +8,7 @@ use aerospike::ResultCode;
 use aerospike::index::IndexChange;
 use aerospike::info::Truncation;
 use aerospike::operate;
+use aerospike::udf::ModuleChange;
 use aerospike::wire::{self, Attributes, BatchEntries, Fields, Operations, info1, info2};
 use cql::permissions::Rights;
 use io::Reactor;
@@ -65,6 +66,17 @@ impl<R: Reactor<Message = Message>> Records<'_, R> {
         if INDEX.without(permissions).is_empty() { Ok(()) } else { Err(ResultCode::ROLE_VIOLATION) }
     }
 
+    /// Refuses to register a module or to take one away for a client whose role may not.
+    pub(super) fn check_module_change(&mut self, change: &ModuleChange) -> Result<(), ResultCode> {
+        if !self.core.config.requires_login {
+            return Ok(());
+        }
+        let Some((_, rights)) = self.checked()? else { return Ok(()) };
+        let had = rights.on(&Resource::AllFunctions);
+        let needed = Permissions::of(&[if matches!(change, ModuleChange::Put { .. }) { Permission::Create } else { Permission::Drop }]);
+        if needed.without(had).is_empty() { Ok(()) } else { Err(ResultCode::ROLE_VIOLATION) }
+    }
+
     /// The client and what its role may do; none if it may do everything.
     fn checked(&mut self) -> Result<Option<(&mut Client, Arc<Rights>)>, ResultCode> {
         // What has come from elsewhere was checked there.
@@ -99,6 +111,12 @@ impl Client {
         let writes = attributes.info2 & (info2::WRITE | info2::DELETE) != 0;
         let reads = || attributes.info1 & info1::READ != 0 || operations.iter().any(|operation| !operate::is_write(operation.code));
         let is_missing = |needed: Permissions| !needed.without(had).is_empty();
+        if fields.udf.is_asked() {
+            let namespace = String::from_utf8_lossy(fields.namespace.unwrap_or_default()).into_owned();
+            let executes = rights.on(&Resource::AllFunctionsIn(namespace)).contains(Permission::Execute);
+            let may = executes && !is_missing(WRITE) && !is_missing(READ);
+            return if may { Ok(()) } else { Err(ResultCode::ROLE_VIOLATION) };
+        }
         let refused = if writes { is_missing(WRITE) || is_missing(READ) && reads() } else { is_missing(READ) };
         if refused { Err(ResultCode::ROLE_VIOLATION) } else { Ok(()) }
     }

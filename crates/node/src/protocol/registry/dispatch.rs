@@ -8,7 +8,7 @@ use crate::logins::{LoginRefusal, LoginTag};
 use crate::message::Message;
 use crate::protocol::{ClientProtocol, ClientSession, ReplyForm, RequestCoordinator, Server, Verdict};
 use crate::protocol::{aerospike::Aerospike, cql::Cql, griddb::GridDb};
-use crate::schema_changes::SchemaOutcome;
+use crate::schema_changes::{SchemaChange, SchemaOutcome};
 use io::{ConnectionId, Reactor};
 use model::operation::Step;
 use shard::ShardError;
@@ -262,6 +262,16 @@ impl AnyCoordinator {
     /// See [`RequestCoordinator::is_open`].
     pub(crate) fn is_open(&self) -> bool {
         on_coordinator!(self, coordinator => RequestCoordinator::is_open(coordinator))
+    }
+
+    /// See [`RequestCoordinator::take_schema_change`].
+    pub(crate) fn take_schema_change(&mut self) -> Option<Box<dyn SchemaChange>> {
+        on_coordinator!(self, coordinator => RequestCoordinator::take_schema_change(coordinator))
+    }
+
+    /// See [`RequestCoordinator::take_log`].
+    pub(crate) fn take_log(&mut self) -> Vec<(i64, String)> {
+        on_coordinator!(self, coordinator => RequestCoordinator::take_log(coordinator))
     }
 
     /// See [`RequestCoordinator::step`].

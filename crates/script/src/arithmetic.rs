@@ -1,66 +1,10 @@
-//! Values into Lua and out of it.
+//! What Lua can do with numbers that it has none of.
 
-use crate::limits::{RESULT_DEPTH_MAX, RESULT_PARTS_MAX};
+use crate::Number;
 use crate::meter::Meter;
-use crate::{Number, ScriptError, Value};
 use mlua::{Lua, MetaMethod, UserDataMethods, UserDataRef, UserDataRegistry};
 use std::cmp::Ordering;
 use std::rc::Rc;
-
-/// A value as Lua has it.
-pub(crate) fn into_lua(lua: &Lua, value: Value) -> mlua::Result<mlua::Value> {
-    Ok(match value {
-        Value::Nil => mlua::Value::Nil,
-        Value::Boolean(value) => mlua::Value::Boolean(value),
-        Value::Integer(value) => mlua::Value::Integer(value),
-        Value::Float(value) => mlua::Value::Number(value),
-        Value::Bytes(bytes) => mlua::Value::String(lua.create_string(bytes)?),
-        Value::Number(number) => mlua::Value::UserData(lua.create_any_userdata(number)?),
-        Value::Table(entries) => {
-            let table = lua.create_table_with_capacity(0, 0)?;
-            for (key, value) in entries {
-                table.raw_set(into_lua(lua, key)?, into_lua(lua, value)?)?;
-            }
-            mlua::Value::Table(table)
-        }
-    })
-}
-
-/// What a program has returned. Tables may contain themselves: levels and parts are bounded.
-pub(crate) fn from_lua(value: &mlua::Value) -> Result<Value, ScriptError> {
-    let mut parts_left = RESULT_PARTS_MAX;
-    part(value, RESULT_DEPTH_MAX, &mut parts_left)
-}
-
-fn part(value: &mlua::Value, levels_left: usize, parts_left: &mut usize) -> Result<Value, ScriptError> {
-    let too_many = ScriptError::Result("the result has too many levels or parts");
-    let (Some(levels), Some(parts)) = (levels_left.checked_sub(1), parts_left.checked_sub(1)) else { return Err(too_many) };
-    *parts_left = parts;
-    Ok(match value {
-        mlua::Value::Nil => Value::Nil,
-        mlua::Value::Boolean(value) => Value::Boolean(*value),
-        mlua::Value::Integer(value) => Value::Integer(*value),
-        mlua::Value::Number(value) => Value::Float(*value),
-        mlua::Value::String(text) => {
-            // A string may be in a table many times.
-            *parts_left = parts_left.checked_sub(text.as_bytes().len() / 64).ok_or(too_many)?;
-            Value::Bytes(text.as_bytes().to_vec())
-        }
-        mlua::Value::UserData(data) => match data.borrow::<Number>() {
-            Ok(number) => Value::Number(number.clone()),
-            Err(_) => return Err(ScriptError::Result("the result is nothing that can be a value")),
-        },
-        mlua::Value::Table(table) => {
-            let mut entries = Vec::with_capacity(table.raw_len().min(parts));
-            for entry in table.pairs::<mlua::Value, mlua::Value>() {
-                let (key, value) = entry.map_err(|error| ScriptError::Raised(error.to_string()))?;
-                entries.push((part(&key, levels, parts_left)?, part(&value, levels, parts_left)?));
-            }
-            Value::Table(entries)
-        }
-        _ => return Err(ScriptError::Result("the result is nothing that can be a value")),
-    })
-}
 
 /// An operand: a number of ours, or one of Lua's.
 fn operand(value: &mlua::Value) -> mlua::Result<Number> {

@@ -1,0 +1,108 @@
+//! A few records of a batch, on the core that owns them.
+//!
+//! Its reply is the number of records that it came to (4 bytes), with its highest bit what it says aside behind the aside's length (4 bytes), and the records' messages.
+
+use super::super::aside::Aside;
+use super::super::request::{Request, write_failure};
+use super::super::target::dictionary;
+use super::plan::{Plan, Positions};
+use crate::wire::{BatchEntries, Operations};
+use model::operation::{Context, Operation, RowStore, Stop, WriteSet};
+use std::sync::Arc;
+
+/// A part that has read so much reads no further record.
+const PART_BYTES_MAX: usize = 1 << 20;
+
+const COUNT_BYTES: usize = 4;
+
+/// A part's reply whose number of records has this bit has an aside behind it, with its length.
+const HAS_ASIDE: u32 = 1 << 31;
+
+/// A few records that one core owns.
+pub(super) struct BatchPart {
+    pub(super) plan: Arc<Plan>,
+    pub(super) positions: Positions,
+}
+
+impl Operation for BatchPart {
+    fn run(&self, context: &Context, store: &dyn RowStore, writes: &mut WriteSet, reply: &mut Vec<u8>) -> Result<(), Stop> {
+        let start = reply.len();
+        reply.extend_from_slice(&[0; COUNT_BYTES]);
+        let mut done = 0u32;
+        let mut aside = Aside::default();
+        for position in &self.positions {
+            let entry = &self.plan.entries[*position as usize];
+            let kind = self.plan.kind(entry);
+            let table = match &kind.table {
+                Ok(table) => table,
+                Err(code) => {
+                    write_failure(entry.index, *code, reply);
+                    done += 1;
+                    continue;
+                }
+            };
+            let request = Request {
+                table,
+                set: dictionary(store, table)?,
+                digest: &entry.digest,
+                attributes: kind.attributes,
+                key: kind.key.clone().map(|range| &self.plan.bytes[range]),
+                filter: kind.filter.clone().map_or(self.plan.filter.as_deref(), |range| Some(&self.plan.bytes[range])),
+                operations: Operations::of_checked(kind.operation_count, &self.plan.bytes[kind.operations.clone()]),
+                limits: kind.limits,
+                index: entry.index,
+            };
+            let ran = match self.plan.call(kind) {
+                None => request.run(context, store, writes, reply),
+                Some(call) => request.apply(&call, context, store, writes, reply).map(|said| aside = said),
+            };
+            match ran {
+                Ok(()) if !aside.bins.is_empty() => break,
+                Ok(()) => done += 1,
+                // What is done need not be done again.
+                Err(Stop::Miss) if done > 0 => break,
+                Err(stop) => {
+                    reply.truncate(start);
+                    return Err(stop);
+                }
+            }
+            if reply.len() - start > PART_BYTES_MAX {
+                break;
+            }
+        }
+        if !aside.is_empty() {
+            let mut said = vec![0; COUNT_BYTES];
+            aside.encode(&mut said);
+            let length = (said.len() - COUNT_BYTES) as u32;
+            said[..COUNT_BYTES].copy_from_slice(&length.to_be_bytes());
+            reply.splice(start + COUNT_BYTES..start + COUNT_BYTES, said);
+            done |= HAS_ASIDE;
+        }
+        reply[start..start + COUNT_BYTES].copy_from_slice(&done.to_be_bytes());
+        Ok(())
+    }
+
+    fn describe(&self, out: &mut Vec<u8>) -> bool {
+        BatchEntries::write_filter(self.plan.filter.as_deref(), out);
+        BatchEntries::write_head(self.positions.len() as u32, out);
+        for position in &self.positions {
+            let entry = &self.plan.entries[*position as usize];
+            out.extend_from_slice(&entry.index.to_be_bytes());
+            out.extend_from_slice(&entry.digest);
+            out.extend_from_slice(&self.plan.bytes[self.plan.kind(entry).said.clone()]);
+        }
+        true
+    }
+}
+
+/// A part's reply: how many records it came to, what it says aside, and messages.
+pub(super) fn split_result(result: &[u8]) -> Option<(usize, Aside, &[u8])> {
+    let (done, rest) = result.split_first_chunk::<COUNT_BYTES>()?;
+    let done = u32::from_be_bytes(*done);
+    if done & HAS_ASIDE == 0 {
+        return Some((done as usize, Aside::default(), rest));
+    }
+    let (length, rest) = rest.split_first_chunk::<COUNT_BYTES>()?;
+    let (aside, messages) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
+    Some(((done & !HAS_ASIDE) as usize, Aside::decode(aside)?, messages))
+}

@@ -1,0 +1,147 @@
+//! What a batch asks for: its records, and what is done with each.
+
+use super::super::need::Need;
+use super::super::options::Options;
+use super::super::request::Limits;
+use super::super::target::{Target, check_served, names, target, target_of_call};
+use crate::ResultCode;
+use crate::udf::{Call, Modules};
+use crate::wire::{Attributes, BatchEntries, Fields};
+use base::TableId;
+use model::record_set::DIGEST_BYTES;
+use model::{Schema, Table};
+use smallvec::SmallVec;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// How many records a part reads.
+pub(super) const PART_READS_MAX: usize = 8;
+
+pub(super) const INDEX_BYTES: usize = 4;
+
+/// What a batch asks for.
+pub(super) struct Plan {
+    /// The field as it came.
+    pub(super) bytes: Box<[u8]>,
+    /// What records have to meet whose requests say nothing of their own.
+    pub(super) filter: Option<Box<[u8]>>,
+    pub(super) kinds: Vec<RequestKind>,
+    pub(super) entries: Vec<Entry>,
+    pub(super) modules: Modules,
+}
+
+/// What records in a row have in common.
+pub(super) struct RequestKind {
+    pub(super) table: Result<Arc<Table>, ResultCode>,
+    pub(super) attributes: Attributes,
+    pub(super) key: Option<Range<usize>>,
+    pub(super) filter: Option<Range<usize>>,
+    pub(super) operations: Range<usize>,
+    pub(super) operation_count: u16,
+    pub(super) call: Option<CallRanges>,
+    pub(super) limits: Limits,
+    /// What the field says of the first of them, but for index and digest.
+    pub(super) said: Range<usize>,
+}
+
+/// Where a function's module, name and arguments are.
+pub(super) struct CallRanges([Range<usize>; 3]);
+
+pub(super) struct Entry {
+    pub(super) index: u32,
+    pub(super) digest: [u8; DIGEST_BYTES],
+    pub(super) kind: u32,
+}
+
+/// Positions in [`Plan::entries`].
+pub(super) type Positions = SmallVec<[u32; PART_READS_MAX]>;
+
+pub(super) enum Planned {
+    Plan(Plan),
+    Missing(Vec<Need>),
+}
+
+pub(super) fn plan(schema: &Schema, field: &[u8], filter: Option<&[u8]>, options: &Options<'_>) -> Result<Planned, ResultCode> {
+    let malformed = |_| ResultCode::PARAMETER;
+    let mut batch = BatchEntries::read(field).map_err(malformed)?;
+    let mut plan = Plan {
+        bytes: field.into(),
+        filter: filter.map(Into::into),
+        kinds: Vec::new(),
+        entries: Vec::with_capacity(batch.len()),
+        modules: Modules::of(schema),
+    };
+    let mut needs = Vec::new();
+    let within = |part: &[u8]| {
+        let start = part.as_ptr() as usize - field.as_ptr() as usize;
+        start..start + part.len()
+    };
+    loop {
+        let start = field.len() - batch.rest().len();
+        let Some(entry) = batch.next() else { break };
+        let entry = entry.map_err(malformed)?;
+        if !entry.repeats {
+            check_served(&entry.fields, &entry.attributes)?;
+            let (table, default_ttl_s) = match names(&entry.fields, options) {
+                Err(code) => (Err(code), 0),
+                Ok((namespace, set)) => {
+                    let target = match entry.fields.udf.is_asked() {
+                        true => target_of_call(schema, namespace, set, &entry.fields, &entry.attributes),
+                        false => target(schema, namespace, set, &entry.attributes, &entry.operations),
+                    };
+                    let table = match target {
+                        Ok(Target::Table(table)) => Ok(Arc::clone(table)),
+                        Ok(Target::Nothing) => Err(ResultCode::NOT_FOUND),
+                        Ok(Target::Missing(need)) => {
+                            if !needs.contains(&need) {
+                                needs.push(need);
+                            }
+                            continue;
+                        }
+                        Err(code) => Err(code),
+                    };
+                    (table, namespace.default_ttl_s)
+                }
+            };
+            plan.kinds.push(RequestKind {
+                table,
+                attributes: entry.attributes,
+                key: entry.fields.key.map(within),
+                filter: entry.fields.filter.map(within),
+                operations: if entry.operations.is_empty() { 0..0 } else { within(entry.operations.bytes()) },
+                operation_count: entry.operations.len() as u16,
+                call: call_in(&entry.fields, within),
+                limits: Limits { default_ttl_s, record_bytes_max: options.record_bytes_max },
+                said: start + INDEX_BYTES + DIGEST_BYTES..field.len() - batch.rest().len(),
+            });
+        }
+        if needs.is_empty() {
+            let kind = plan.kinds.len() as u32 - 1;
+            plan.entries.push(Entry { index: entry.index, digest: *entry.digest, kind });
+        }
+    }
+    Ok(if needs.is_empty() { Planned::Plan(plan) } else { Planned::Missing(needs) })
+}
+
+fn call_in<'a>(fields: &Fields<'a>, within: impl Fn(&'a [u8]) -> Range<usize>) -> Option<CallRanges> {
+    let (module, function) = fields.udf.module.zip(fields.udf.function)?;
+    Some(CallRanges([within(module), within(function), fields.udf.arguments.map_or(0..0, within)]))
+}
+
+impl Plan {
+    pub(super) fn kind(&self, entry: &Entry) -> &RequestKind {
+        &self.kinds[entry.kind as usize]
+    }
+
+    /// The function that is applied to an entry.
+    pub(super) fn call(&self, kind: &RequestKind) -> Option<Call<'_>> {
+        let CallRanges([module, name, arguments]) = kind.call.as_ref()?;
+        let part = |range: &Range<usize>| &self.bytes[range.clone()];
+        Some(Call { modules: &self.modules, module: part(module), name: part(name), arguments: part(arguments) })
+    }
+
+    /// The table of an entry that has one.
+    pub(super) fn table(&self, position: u32) -> TableId {
+        self.kind(&self.entries[position as usize]).table.as_ref().map_or(TableId(0), |table| table.id)
+    }
+}

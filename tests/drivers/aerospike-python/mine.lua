@@ -1,0 +1,1 @@
+function one(rec) return 1 end
