@@ -2,8 +2,8 @@
 
 use super::aside::Aside;
 use super::failure::Failure;
-use super::request::{Request, write_failure};
-use super::write::put;
+use super::request::Request;
+use super::write::{GRACE_S, TTL_DEFAULT, put};
 use crate::ResultCode;
 use crate::operate::Change;
 use crate::record::{Bins, EPOCH_S, Record, UserKey, new_bin, timestamp_after, void_time, write_tombstone};
@@ -16,9 +16,6 @@ use model::record_set::set_name;
 /// The bins of a reply.
 const SUCCESS: &[u8] = b"SUCCESS";
 const FAILURE: &[u8] = b"FAILURE";
-
-/// What a function that asks for nothing is given.
-const TTL_DEFAULT: u32 = 0;
 
 impl Request<'_> {
     /// Runs the function and appends one message; none if bins have to be declared first, which the aside names.
@@ -33,17 +30,8 @@ impl Request<'_> {
         let (start, mut aside) = (out.len(), Aside::default());
         let mut reply = MessageWriter::begin(out);
         reply.number = self.index;
-        match self.apply_to_record(call, context, store, writes, (&mut reply, &mut *out), &mut aside) {
-            Ok(code) => reply.end(out, code),
-            Err(Failure::Stop(stop)) => {
-                out.truncate(start);
-                return Err(stop);
-            }
-            Err(Failure::Code(code)) => {
-                out.truncate(start);
-                write_failure(self.index, code, out);
-            }
-        }
+        let outcome = self.apply_to_record(call, context, store, writes, (&mut reply, &mut *out), &mut aside);
+        self.end_reply(outcome, reply, start, out)?;
         if !aside.bins.is_empty() {
             out.truncate(start);
         }
@@ -153,7 +141,7 @@ impl Request<'_> {
     fn remove(&self, context: &Context, exists: bool, timestamp: i64, writes: &mut WriteSet) {
         if exists {
             let kind = write_tombstone(timestamp, context.now_s(), writes.begin(&self.partition(), &[]));
-            writes.end(purge_after_s(kind, super::write::GRACE_S));
+            writes.end(purge_after_s(kind, GRACE_S));
         }
     }
 }

@@ -74,8 +74,19 @@ impl<'a> Request<'a> {
         } else {
             self.read(context, store, writes, &mut reply, out)
         };
+        self.end_reply(outcome.map(|()| ResultCode::OK), reply, start, out)
+    }
+
+    /// Ends the message that begins at `start`, or has in its place the one that says no. Nothing is left of it if the request stops.
+    pub(super) fn end_reply(
+        &self,
+        outcome: Result<ResultCode, Failure>,
+        reply: MessageWriter,
+        start: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Stop> {
         match outcome {
-            Ok(()) => reply.end(out, ResultCode::OK),
+            Ok(code) => reply.end(out, code),
             Err(Failure::Stop(stop)) => {
                 out.truncate(start);
                 return Err(stop);

@@ -22,7 +22,8 @@ const TTL_S_MAX: u32 = 10 * 365 * 24 * 3_600;
 /// so none can come late.
 pub(super) const GRACE_S: u32 = 0;
 
-const TTL_DEFAULT: u32 = 0;
+/// What a request has that asks for nothing.
+pub(super) const TTL_DEFAULT: u32 = 0;
 const TTL_NEVER: u32 = u32::MAX;
 const TTL_KEEP: u32 = u32::MAX - 1;
 
