@@ -23,6 +23,7 @@ mod stored;
 pub(crate) use cell::put_cell;
 pub use decode::{RowReader, SentRow};
 pub use encode::RowSet;
+pub(crate) use encode::RowsEnd;
 pub use send::RowsWriter;
 pub use stored::{StoredRow, live};
 

@@ -21,6 +21,9 @@ use crate::{Container, ErrorCode, GridError};
 /// of rows however few were asked for.
 const SORTED_BYTES_MAX: usize = 4 << 20;
 
+/// A result of no more bytes is given as a whole, however few rows were asked for: a row set whose rows others change is lost.
+const WHOLE_BYTES_MAX: usize = 1 << 20;
+
 /// What clients send who have no size in mind.
 const NO_SIZE: u64 = i64::MAX as u64;
 
@@ -40,7 +43,7 @@ pub(super) struct Resume<'a> {
 pub(super) fn first_cut(select: &Select, rows_max: u64, bytes_max: usize) -> Option<Cut> {
     // Rows are all locked at once, and clients forget the number of a part's last row, by which they would update it.
     let is_whole = rows_max == 0 || !select.for_rows() || select.locks_rows();
-    (!is_whole).then(|| cut(select, None, rows_max, bytes_max))
+    (!is_whole).then(|| Cut { whole_bytes_max: WHOLE_BYTES_MAX.min(bytes_max), ..cut(select, None, rows_max, bytes_max) })
 }
 
 pub(super) fn cut(select: &Select, after: Option<Position>, rows_max: u64, bytes_max: usize) -> Cut {
@@ -49,7 +52,7 @@ pub(super) fn cut(select: &Select, after: Option<Position>, rows_max: u64, bytes
         _ if select.is_divisible() => (rows_max, bytes_max),
         _ => (u64::MAX, bytes_max.min(SORTED_BYTES_MAX)),
     };
-    Cut { after, rows_max, bytes_max, left: None }
+    Cut { after, rows_max, bytes_max, whole_bytes_max: 0, left: None }
 }
 
 /// A query whose first part is given.

@@ -26,6 +26,14 @@ pub struct RowSet {
     cell: Vec<u8>,
 }
 
+/// A place in a [`RowSet`] behind one of its rows.
+#[derive(Debug)]
+pub(crate) struct RowsEnd {
+    fixed: usize,
+    variable: usize,
+    pub(crate) rows: u64,
+}
+
 impl RowSet {
     /// Rows of a container, at most so many bytes; with numbers unless it is a time series or `has_numbers` is false.
     pub fn new(container: &Container, has_numbers: bool, bytes_max: usize) -> Self {
@@ -73,6 +81,21 @@ impl RowSet {
     #[must_use]
     pub fn rows(&self) -> u64 {
         self.rows
+    }
+
+    /// Where the rows end now.
+    pub(crate) fn end(&self) -> RowsEnd {
+        RowsEnd { fixed: self.fixed.len(), variable: self.variable.len(), rows: self.rows }
+    }
+
+    /// Forgets the rows after one of its former ends.
+    pub(crate) fn truncate(&mut self, end: &RowsEnd) {
+        self.fixed.truncate(end.fixed);
+        self.variable.truncate(end.variable);
+        self.rows = end.rows;
+        if let Some(keys) = &mut self.keys {
+            keys.truncate(usize::try_from(end.rows).unwrap_or(usize::MAX));
+        }
     }
 
     /// Bytes that they have.

@@ -4,7 +4,7 @@
 use super::cut::{After, Cut, Position, Rest, compare};
 use super::value::Value;
 use crate::container::Container;
-use crate::row::{RowSet, StoredRow};
+use crate::row::{RowSet, RowsEnd, StoredRow};
 use crate::{ErrorCode, GridError};
 use model::row::{RowView, RowWriter, Stamp};
 use std::cmp::Ordering;
@@ -91,6 +91,8 @@ pub(super) struct Collector<'c> {
     cut: Option<Cut>,
     after: Option<After>,
     rest: Rest,
+    /// Where a cut that is full ends, while the rows after it are kept and counted, as all of them may be few.
+    full_at: Option<RowsEnd>,
 }
 
 impl<'c> Collector<'c> {
@@ -112,6 +114,7 @@ impl<'c> Collector<'c> {
             cut: None,
             after: None,
             rest: Rest::default(),
+            full_at: None,
         }
     }
 
@@ -154,7 +157,7 @@ impl<'c> Collector<'c> {
         self.rows = RowSet::new(self.container, true, self.memory_max).keeping_keys(self.keeps_keys).looking_at(self.columns);
         self.kept.clear();
         (self.kept_bytes, self.skipped, self.sequence) = (0, 0, 0);
-        self.rest = Rest { is_full: self.has_no_room(), ..Rest::default() };
+        (self.rest, self.full_at) = (Rest { is_full: self.has_no_room(), ..Rest::default() }, None);
     }
 
     /// Whether a cut has all of its rows.
@@ -178,14 +181,17 @@ impl<'c> Collector<'c> {
             self.skipped += 1;
         } else if self.rest.is_full {
             self.count(row);
+            self.keep_if_small(row)?;
         } else {
             self.rows.push(row)?;
             if self.has_no_room() {
                 self.rest.is_full = true;
                 self.rest.position = Some(Position::of(row, &[]));
+                self.full_at = self.is_small().then(|| self.rows.end());
             }
         }
-        let is_done = self.rows.rows() + self.rest.rows >= self.limit || self.ends_cut();
+        let given = self.full_at.as_ref().map_or(self.rows.rows(), |end| end.rows);
+        let is_done = given + self.rest.rows >= self.limit || self.ends_cut();
         Ok(if is_done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
@@ -194,6 +200,23 @@ impl<'c> Collector<'c> {
         self.rest.rows += 1;
         self.rest.end.clear();
         self.rest.end.extend_from_slice(row.clustering);
+    }
+
+    /// Keeps a row that a full cut has counted, until all of them are no longer few.
+    fn keep_if_small(&mut self, row: &StoredRow<'_>) -> Result<(), GridError> {
+        if let Some(end) = &self.full_at {
+            self.rows.push(row)?;
+            if !self.is_small() {
+                self.rows.truncate(end);
+                self.full_at = None;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the rows have so few bytes that a cut would give all of them.
+    fn is_small(&self) -> bool {
+        self.cut.as_ref().is_some_and(|cut| self.rows.bytes() <= cut.whole_bytes_max)
     }
 
     /// Whether a cut needs no other rows, as it is full or has seen that there are too many.
@@ -244,6 +267,9 @@ impl<'c> Collector<'c> {
             if self.cut.is_some() {
                 self.rest.position = Some(Position::of(&row, &self.order));
             }
+        }
+        if self.full_at.is_some() {
+            self.rest = Rest::default();
         }
         if !self.order.is_empty() && self.cut.is_some() {
             self.rest.rows = self.sequence.saturating_sub(self.offset).min(self.limit) - self.rows.rows();

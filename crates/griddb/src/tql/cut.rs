@@ -16,6 +16,8 @@ pub struct Cut {
     pub rows_max: u64,
     /// No more once they have so many bytes. The last one may go beyond.
     pub bytes_max: usize,
+    /// All of them, however few are wanted, if they have no more than so many bytes. It is for those that come as they are scanned.
+    pub whole_bytes_max: usize,
     /// So many are left, after which there should be none. It need not be looked for others before. None if those left are to be counted.
     pub left: Option<u64>,
 }

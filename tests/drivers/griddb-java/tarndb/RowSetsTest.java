@@ -17,6 +17,7 @@ import com.toshiba.mwcloud.gs.Row;
 import com.toshiba.mwcloud.gs.RowSet;
 import com.toshiba.mwcloud.gs.TimeSeries;
 import com.toshiba.mwcloud.gs.TimeUnit;
+import java.sql.Blob;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -35,6 +36,9 @@ class RowSetsTest extends Suite {
   /** What a client is told whose row set cannot go on. */
   private static final int ROW_SET_LOST = 145_043;
 
+  /** Bytes of each row of the last numbers that were made. */
+  private String padding;
+
   private Collection<Integer, Row> numbers;
   private Collection<Integer, Row> large;
   private TimeSeries<Row> readings;
@@ -42,10 +46,11 @@ class RowSetsTest extends Suite {
   @BeforeAll
   void fill() throws Exception {
     numbers = numbered("numbers", ROWS);
-    readings = timeSeries("readings", series(column("at", GSType.TIMESTAMP), column("v", GSType.DOUBLE)));
+    readings = timeSeries("readings", series(column("at", GSType.TIMESTAMP), column("v", GSType.DOUBLE), column("bytes", GSType.BLOB)));
+    Blob bytes = blob("p".repeat(5_000));
     List<Row> rows = new ArrayList<>();
     for (int i = 0; i < 500; i++) {
-      rows.add(row(readings, at(i * 10L), i / 2.0));
+      rows.add(row(readings, at(i * 10L), i / 2.0, bytes));
     }
     readings.put(rows);
     large = collection("large", keyed(column("id", GSType.INTEGER), column("text", GSType.STRING), column("bytes", GSType.BLOB)));
@@ -54,12 +59,17 @@ class RowSetsTest extends Suite {
     }
   }
 
-  /** Rows of a number, one of seven texts, and a number that falls. */
+  /**
+   * Rows of a number, one of seven texts, a number that falls, and bytes, of which all rows have some 2 MB: a result of less than 1 MiB comes
+   * as a whole.
+   */
   private Collection<Integer, Row> numbered(String ending, int count) throws Exception {
-    Collection<Integer, Row> mine = collection(ending, keyed(column("id", GSType.INTEGER), column("text", GSType.STRING), column("v", GSType.LONG)));
+    Collection<Integer, Row> mine = collection(
+        ending, keyed(column("id", GSType.INTEGER), column("text", GSType.STRING), column("v", GSType.LONG), column("bytes", GSType.BLOB)));
+    padding = "p".repeat(2_000_000 / count);
     List<Row> rows = new ArrayList<>();
     for (int i = 0; i < count; i++) {
-      rows.add(row(mine, i, i % 11 == 0 ? null : "t" + i % 7, (long) count - i));
+      rows.add(row(mine, i, i % 11 == 0 ? null : "t" + i % 7, (long) count - i, blob(padding)));
     }
     mine.put(rows);
     return mine;
@@ -115,6 +125,18 @@ class RowSetsTest extends Suite {
     List<Object> sampled = values(readings.query(at(5), at(4_000), Collections.singleton("v"), InterpolationMode.LINEAR_OR_PREVIOUS, 7, TimeUnit.MILLISECOND), 1);
     assertTrue(sampled.size() > 500);
     assertEquals(sampled, values(sized(readings.query(at(5), at(4_000), Collections.singleton("v"), InterpolationMode.LINEAR_OR_PREVIOUS, 7, TimeUnit.MILLISECOND), size), 1));
+  }
+
+  @Test
+  void whatIsSmallComesAsAWholeAndIsNotLost() throws Exception {
+    Collection<Integer, Row> mine = numbered("small", 100);
+    RowSet<Row> rows = sized(mine.query("SELECT * WHERE id >= 60"), 10).fetch();
+    mine.remove(70);
+    mine.put(row(mine, 1_000, "more", 0L, blob(padding)));
+    for (int i = 60; i < 100; i++) {
+      assertEquals(i, rows.next().getInteger(0));
+    }
+    assertTrue(!rows.hasNext());
   }
 
   @Test
@@ -197,10 +219,10 @@ class RowSetsTest extends Suite {
     Collection<Integer, Row> mine = numbered("changes", 100);
     RowSet<Row> rows = sized(mine.query("SELECT *"), 10).fetch();
     rows.next();
-    mine.put(row(mine, 50, "new", 0L));
-    mine.put(row(mine, 1_000, "after the last", 0L));
+    mine.put(row(mine, 50, "new", 0L, blob(padding)));
+    mine.put(row(mine, 1_000, "after the last", 0L, blob(padding)));
     mine.remove(0);
-    mine.put(row(mine, -1, "before the first", 0L));
+    mine.put(row(mine, -1, "before the first", 0L, blob(padding)));
     List<Object> texts = new ArrayList<>();
     for (int i = 1; rows.hasNext(); i++) {
       Row row = rows.next();
@@ -219,7 +241,7 @@ class RowSetsTest extends Suite {
     mine.remove(70);
     assertLost(rows);
     RowSet<Row> more = sized(mine.query("SELECT * WHERE v < 1000"), 10).fetch();
-    mine.put(row(mine, 70, "again", 1L));
+    mine.put(row(mine, 70, "again", 1L, blob(padding)));
     assertLost(more);
     assertEquals(100, values(sized(mine.query("SELECT *"), 10), 0).size(), "the connection goes on");
   }
@@ -287,7 +309,7 @@ class RowSetsTest extends Suite {
   void rowsOfATransactionInParts() throws Exception {
     Collection<Integer, Row> mine = numbered("transaction", 60);
     mine.setAutoCommit(false);
-    mine.put(row(mine, 60, "own", 0L));
+    mine.put(row(mine, 60, "own", 0L, blob(padding)));
     assertEquals(range(0, 61), values(sized(mine.query("SELECT *"), 7), 0), "its own changes, too");
     RowSet<Row> rows = sized(mine.query("SELECT * WHERE id < 50"), 7).fetch(true);
     while (rows.hasNext()) {
@@ -306,7 +328,7 @@ class RowSetsTest extends Suite {
   void aTransactionThatEndsTakesItsRowSetsWithIt() throws Exception {
     Collection<Integer, Row> mine = numbered("ended", 60);
     mine.setAutoCommit(false);
-    mine.put(row(mine, 5, "own", 0L));
+    mine.put(row(mine, 5, "own", 0L, blob(padding)));
     RowSet<Row> rows = sized(mine.query("SELECT *"), 7).fetch();
     mine.commit();
     assertThrows(GSException.class, () -> {

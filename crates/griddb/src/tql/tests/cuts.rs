@@ -3,7 +3,7 @@
 use super::*;
 use crate::tql::{Cut, Position, Rest};
 
-const CUT: Cut = Cut { after: None, rows_max: u64::MAX, bytes_max: usize::MAX, left: None };
+const CUT: Cut = Cut { after: None, rows_max: u64::MAX, bytes_max: usize::MAX, whole_bytes_max: 0, left: None };
 
 fn cut_run(container: &Container, rows: &Rows, select: &Select, cut: Cut) -> Result<(Vec<i64>, Rest), GridError> {
     let mut order: Vec<_> = rows.iter().collect();
@@ -85,4 +85,45 @@ fn a_cut_that_knows_what_is_left_looks_no_further() {
     assert_eq!(at(all, all).rows, 0);
     assert_eq!(at(2, 2).rows, 1, "one more than there should be");
     assert!(!at(all + 1, all + 1).is_full, "one less");
+}
+
+#[test]
+fn what_is_small_is_whole_however_few_rows_are_wanted() {
+    let (container, rows) = people();
+    let all = rows.len() as u64;
+    let select = parse("SELECT *", &container, NOW_MS).unwrap();
+    let bytes = |rows_max| {
+        let mut execution = Execution::new(select.clone(), &container, MEMORY_MAX).unwrap().cutting(Cut { rows_max, ..CUT });
+        for (key, bytes) in &rows {
+            let _ = execution.push(&StoredRow { container: &container, clustering: key, view: RowView::new(bytes) }).unwrap();
+        }
+        let (Answer::Rows(found), _) = execution.finish().unwrap() else { panic!("rows are expected") };
+        let mut out = Vec::new();
+        found.write_with_count(&mut out);
+        (found.bytes(), out)
+    };
+    let ((whole, _), (_, two)) = (bytes(u64::MAX), bytes(2));
+    for whole_bytes_max in 0..=whole + 1 {
+        let cut = Cut { rows_max: 2, whole_bytes_max, ..CUT };
+        let mut execution = Execution::new(select.clone(), &container, MEMORY_MAX).unwrap().cutting(cut);
+        for (key, bytes) in &rows {
+            let pushed = execution.push(&StoredRow { container: &container, clustering: key, view: RowView::new(bytes) }).unwrap();
+            assert!(pushed.is_continue(), "all are counted");
+        }
+        let (Answer::Rows(found), rest) = execution.finish().unwrap() else { panic!("rows are expected") };
+        let mut out = Vec::new();
+        found.write_with_count(&mut out);
+        if whole_bytes_max >= whole {
+            assert_eq!((found.rows(), rest), (all, Rest::default()), "{whole_bytes_max} bytes");
+        } else {
+            assert_eq!((found.rows(), rest.rows), (2, all - 2), "{whole_bytes_max} bytes");
+            assert_eq!(rest.position.map(|position| position.key).as_ref(), rows.get(1).map(|(key, _)| key), "{whole_bytes_max} bytes");
+            assert_eq!(Some(&rest.end), rows.last().map(|(key, _)| key));
+            assert_eq!(out, two, "nothing of the other rows is left");
+        }
+    }
+    let limited = parse("SELECT * LIMIT 3", &container, NOW_MS).unwrap();
+    let cut = Cut { rows_max: 1, whole_bytes_max: usize::MAX, ..CUT };
+    let (found, rest) = cut_run(&container, &rows, &limited, cut).unwrap();
+    assert_eq!((found.len(), rest), (3, Rest::default()));
 }
