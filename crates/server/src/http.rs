@@ -21,6 +21,7 @@
 
 mod audit;
 mod changes;
+mod changes_format;
 mod connections;
 mod lasting;
 mod orders;

@@ -11,6 +11,7 @@
 //! - [`change`]: from rows of a log to changes.
 //! - [`reader`]: which stream is read when, and from where.
 //! - [`json`]: a change as a line.
+//! - [`avro`]: changes as a file of Avro.
 //!
 //! Invariants:
 //! - A stream is read from where this reader has left it, in the order in which its rows were written: no clock is asked, and nothing comes late.
@@ -18,6 +19,7 @@
 //!   differ by that much. `docs/decisions/0049-change-feed.md` has the reasoning.
 //! - A reader holds one page of a log, whoever is slow.
 
+pub(crate) mod avro;
 mod change;
 mod error;
 mod json;
@@ -33,5 +35,6 @@ pub(crate) use error::FeedError;
 pub(crate) use json::{line, mark};
 pub(crate) use link::{Link, own_address};
 pub(crate) use log::{Log, digest, quoted};
+pub(crate) use position::Mark;
 pub(crate) use reader::{Reader, Since, Step};
 pub(crate) use source::{Cells, Page, Source, VERSION, text};

@@ -1,14 +1,15 @@
-//! `GET /changes/KEYSPACE/TABLE`: a table's changes as lines of JSON, as long as the client reads: `docs/reference/changes.md`.
+//! `GET /changes/KEYSPACE/TABLE`: a table's changes as lines of JSON or a file of Avro, as long as the client reads: `docs/reference/changes.md`.
 //!
 //! The log is read over the node's own CQL port as the role that has logged in, by the thread of this connection. A line is made when there is room for it: a
 //! client that reads slowly holds up its own thread and nothing else, which has one page of the log in memory.
 
-use super::lasting::{self, Body, LINES, Node};
+use super::changes_format::Told;
+use super::lasting::{self, Body, Node};
 use super::own_port;
 use super::reply::{BAD_REQUEST, NOT_ALLOWED, Reply, UNAVAILABLE};
 use super::request::{Request, percent_decoded};
 use crate::console::{self, Login};
-use crate::feed::{FeedError, Log, Reader, Since, Source, Step, line, mark};
+use crate::feed::{FeedError, Log, Reader, Since, Source, Step};
 use std::io::Write;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
@@ -31,6 +32,7 @@ struct Asked {
     wait: Duration,
     heartbeat: Duration,
     limit: u64,
+    is_avro: bool,
 }
 
 /// Whether it is a feed that is asked for.
@@ -54,9 +56,10 @@ pub(super) fn answer(
         let text = format!("{} feeds are read here already: ask another member, or when one has ended", node.places.most);
         return Ok(Some(Reply::text(UNAVAILABLE, text)));
     };
-    let mut body = Body::new(stream, LINES, request);
-    let ended = feed(node, client, login, &asked, &mut body);
-    body.finish(ended, FeedError::status, |error, code| format!("{}\n", serde_json::json!({"error": error, "code": code})))
+    let mut told = Told::new(asked.is_avro);
+    let mut body = Body::new(stream, told.kind(), request);
+    let ended = feed(node, client, login, &asked, &mut told, &mut body);
+    body.finish(ended, FeedError::status, |error, code| told.failure(error, code))
 }
 
 fn check(login: Option<&Login>, request: &Request) -> Result<Asked, Reply> {
@@ -69,7 +72,7 @@ fn check(login: Option<&Login>, request: &Request) -> Result<Asked, Reply> {
     let bad = |text: String| Reply::text(BAD_REQUEST, text);
     let names: Vec<String> = request.target().0[PATH.len()..].split('/').map(percent_decoded).collect();
     let [keyspace, table] = <[String; 2]>::try_from(names).map_err(|_| bad("name a table: /changes/KEYSPACE/TABLE".to_owned()))?;
-    const KNOWN: [&str; 5] = ["since", "follow", "wait", "heartbeat", "limit"];
+    const KNOWN: [&str; 6] = ["since", "follow", "wait", "heartbeat", "limit", "format"];
     let given = request.target().1.split('&').filter(|pair| !pair.is_empty());
     if let Some(unknown) = given.map(|pair| pair.split('=').next().unwrap_or(pair)).find(|name| !KNOWN.contains(name)) {
         return Err(bad(format!("there is no parameter `{unknown}`: there are {}", KNOWN.join(", "))));
@@ -81,6 +84,11 @@ fn check(login: Option<&Login>, request: &Request) -> Result<Asked, Reply> {
             _ => Err(bad(format!("`{name}` is to be a number from {least} to {most}"))),
         },
     };
+    let is_avro = match request.parameter("format").as_deref() {
+        None | Some("json") => false,
+        Some("avro") => true,
+        Some(_) => return Err(bad("`format` is to be json or avro".to_owned())),
+    };
     Ok(Asked {
         keyspace,
         table,
@@ -89,6 +97,7 @@ fn check(login: Option<&Login>, request: &Request) -> Result<Asked, Reply> {
         wait: Duration::from_secs(number("wait", 0, 0, SECONDS_MAX)?),
         heartbeat: Duration::from_secs(number("heartbeat", 10, 1, SECONDS_MAX)?),
         limit: number("limit", u64::MAX, 1, u64::MAX)?,
+        is_avro,
     })
 }
 
@@ -101,40 +110,53 @@ impl From<FeedError> for End {
 }
 
 /// Tells changes until there is nothing more to tell.
-fn feed(node: &Node<'_>, client: &TcpStream, login: Option<&Login>, asked: &Asked, body: &mut Body<'_, impl Write>) -> Result<(), End> {
+fn feed(
+    node: &Node<'_>,
+    client: &TcpStream,
+    login: Option<&Login>,
+    asked: &Asked,
+    told: &mut Told,
+    body: &mut Body<'_, impl Write>,
+) -> Result<(), End> {
     let Asked { keyspace, table, .. } = asked;
     if let Some(refusal) = own_port::refuse(node.console, "there are no feeds") {
         return Err(End::Refused(refusal));
     }
     let since: Since = asked.since.parse()?;
-    let log = || Log::of(&node.board.schema(), keyspace, table);
-    let mut reader = Reader::new(Source::new(Box::new(|| own_port::connect(node.console, login))), log()?, since)?;
-    let (began, mut said, mut told) = (Instant::now(), Instant::now(), 0u64);
+    let schema = node.board.schema();
+    let log = Log::of(&schema, keyspace, table)?;
+    told.begin(&schema, &log)?;
+    let mut reader = Reader::new(Source::new(Box::new(|| own_port::connect(node.console, login))), log, since)?;
+    let (began, mut said, mut count) = (Instant::now(), Instant::now(), 0u64);
     let (mut pause, mut failing) = (POLL, None::<Instant>);
-    let end = |reader: &Reader<'_>| mark(&reader.mark(), reader.complete_until_us(), reader.log().is_enabled);
     loop {
-        let step = reader.step(asked.limit - told);
+        let before = told.end(&reader);
+        let step = reader.step(asked.limit - count);
         if step.is_ok() {
             failing = None;
+            let schema = node.board.schema();
+            reader.set_log(Log::of(&schema, keyspace, table)?)?;
+            if !told.fits(&schema, reader.log())? {
+                return told.mark(&before, body);
+            }
         }
         match step {
             Ok(Step::Changes(changes)) => {
                 said = if changes.is_empty() { said } else { Instant::now() };
-                for change in changes {
-                    body.push(&line(reader.log(), &change))?;
-                    told += 1;
+                count += changes.len() as u64;
+                for change in &changes {
+                    told.change(reader.log(), change, body)?;
                 }
-                if told == asked.limit {
-                    return body.push(&end(&reader)).map_err(End::Io);
+                if count == asked.limit {
+                    return told.mark(&told.end(&reader), body);
                 }
                 pause = POLL;
-                body.flush()?;
+                told.flush(body)?;
                 continue;
             }
             Ok(Step::CaughtUp) => {
-                reader.set_log(log()?)?;
-                if !asked.follow && (told > 0 || began.elapsed() >= asked.wait) {
-                    return body.push(&end(&reader)).map_err(End::Io);
+                if !asked.follow && (count > 0 || began.elapsed() >= asked.wait) {
+                    return told.mark(&told.end(&reader), body);
                 }
                 if is_gone(client) {
                     return Ok(());
@@ -147,8 +169,8 @@ fn feed(node: &Node<'_>, client: &TcpStream, login: Option<&Login>, asked: &Aske
             Err(error) => return Err(error.into()),
         }
         if (asked.follow || body.has_begun()) && said.elapsed() >= asked.heartbeat {
-            body.push(&end(&reader))?;
-            body.flush()?;
+            told.mark(&told.end(&reader), body)?;
+            told.flush(body)?;
             said = Instant::now();
         }
     }
@@ -173,7 +195,7 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_is_checked() {
-        let asked = check_of("/changes/k/a%2Fb?since=now&follow=1&heartbeat=2&limit=3&wait=4").expect("it is right");
+        let asked = check_of("/changes/k/a%2Fb?since=now&follow=1&heartbeat=2&limit=3&wait=4&format=avro").expect("it is right");
         let expected = Asked {
             keyspace: "k".to_owned(),
             table: "a/b".to_owned(),
@@ -182,6 +204,7 @@ mod tests {
             wait: Duration::from_secs(4),
             heartbeat: Duration::from_secs(2),
             limit: 3,
+            is_avro: true,
         };
         assert_eq!(asked, expected);
         for wrong in [
@@ -194,6 +217,7 @@ mod tests {
             "/changes/k/t?heartbeat=0",
             "/changes/k/t?wait=-1",
             "/changes/k/t?wait=99999",
+            "/changes/k/t?format=xml",
         ] {
             assert_eq!(check_of(wrong).err().map(|reply| reply.status), Some(BAD_REQUEST), "{wrong}");
         }

@@ -77,13 +77,15 @@ pub(super) struct Body<'a, W> {
     kind: &'static str,
     is_chunked: bool,
     has_begun: bool,
-    waiting: String,
+    waiting: Vec<u8>,
+    /// Memory for text.
+    text: String,
 }
 
 impl<'a, W: Write> Body<'a, W> {
     /// The body of the answer to a request.
     pub(super) fn new(stream: &'a mut W, kind: &'static str, request: &Request) -> Self {
-        Self { stream, kind, is_chunked: !request.is_http_1_0(), has_begun: false, waiting: String::new() }
+        Self { stream, kind, is_chunked: !request.is_http_1_0(), has_begun: false, waiting: Vec::new(), text: String::new() }
     }
 
     /// Whether the head is out.
@@ -91,13 +93,16 @@ impl<'a, W: Write> Body<'a, W> {
         self.has_begun
     }
 
-    pub(super) fn push(&mut self, text: &str) -> std::io::Result<()> {
-        self.write(|waiting| waiting.push_str(text))
-    }
-
     /// Appends what `write` writes.
     pub(super) fn write(&mut self, write: impl FnOnce(&mut String)) -> std::io::Result<()> {
-        write(&mut self.waiting);
+        write(&mut self.text);
+        self.waiting.extend_from_slice(self.text.as_bytes());
+        self.text.clear();
+        self.push(&[])
+    }
+
+    pub(super) fn push(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.waiting.extend_from_slice(bytes);
         if self.waiting.len() >= CHUNK_BYTES { self.flush() } else { Ok(()) }
     }
 
@@ -110,21 +115,22 @@ impl<'a, W: Write> Body<'a, W> {
         }
         if !self.waiting.is_empty() {
             if self.is_chunked {
-                write!(self.stream, "{:x}\r\n{}\r\n", self.waiting.len(), self.waiting)?;
-            } else {
-                self.stream.write_all(self.waiting.as_bytes())?;
+                write!(self.stream, "{:x}\r\n", self.waiting.len())?;
+                self.waiting.extend_from_slice(b"\r\n");
             }
+            self.stream.write_all(&self.waiting)?;
             self.waiting.clear();
         }
         self.stream.flush()
     }
 
-    /// Ends it as what has filled it has ended: a failure has a reply of its own, or, once the head is out, a line of these words and this number.
-    pub(super) fn finish<E: Display>(
+    /// Ends it as what has filled it has ended: a failure has a reply of its own, or, once the head is out, `last` tells these words and this
+    /// number.
+    pub(super) fn finish<E: Display, L: AsRef<[u8]>>(
         &mut self,
         ended: Result<(), End<E>>,
         status: impl Fn(&E) -> &'static str,
-        line: impl Fn(&str, Option<u16>) -> String,
+        last: impl FnOnce(&str, Option<u16>) -> L,
     ) -> std::io::Result<Option<Reply>> {
         match ended {
             Ok(()) => self.end().map(|()| None),
@@ -132,7 +138,7 @@ impl<'a, W: Write> Body<'a, W> {
             Err(End::Refused(reply)) => Ok(Some(reply)),
             Err(End::Failed(error)) if !self.has_begun => Ok(Some(Reply::text(status(&error), error.to_string()))),
             Err(End::Failed(error)) => {
-                self.push(&line(&error.to_string(), code_of(status(&error))))?;
+                self.push(last(&error.to_string(), code_of(status(&error))).as_ref())?;
                 self.end().map(|()| None)
             }
         }
@@ -157,7 +163,7 @@ mod tests {
         let mut sent = Vec::new();
         let mut body = Body::new(&mut sent, LINES, &Request::of("GET /x HTTP/1.1\r\n\r\n"));
         for _ in 0..2 {
-            body.push("{}\n").and_then(|()| body.flush()).expect("memory takes all");
+            body.push(b"{}\n").and_then(|()| body.flush()).expect("memory takes all");
         }
         body.end().expect("memory takes all");
         let sent = String::from_utf8_lossy(&sent);
@@ -166,7 +172,7 @@ mod tests {
         assert_eq!(rest, "3\r\n{}\n\r\n3\r\n{}\n\r\n0\r\n\r\n");
         let mut sent = Vec::new();
         let mut body = Body::new(&mut sent, LINES, &Request::of("GET /x HTTP/1.0\r\n\r\n"));
-        body.push("{}\n").and_then(|()| body.end()).expect("memory takes all");
+        body.push(b"{}\n").and_then(|()| body.end()).expect("memory takes all");
         assert!(String::from_utf8_lossy(&sent).ends_with("Connection: close\r\n\r\n{}\n"));
     }
 
