@@ -217,17 +217,16 @@ impl Engine {
         frame[open.used..open.used.next_multiple_of(BLOCK_BYTES)].fill(0);
         self.log.position += (open.used - BLOCK_BYTES) as u64;
         self.cold.position = self.log.position;
-        let Open { segment, slot, used, durable, .. } = open;
         self.log.cold = Some(open);
         self.mirror_cold();
-        self.log.cold = None;
+        let Some(Open { segment, slot, used, mirrored, durable, .. }) = self.log.cold.take() else { return };
         self.counters.segments_cold += 1;
         self.segments.set_usage(segment, Usage::Sealed);
         self.segments.set_used(segment, used);
         // Mirror slots are given back in the order of the generations.
         let generation = self.segments.get(segment).generation;
         let place = self.log.sealed.partition_point(|sealed| self.segments.get(sealed.segment).generation < generation);
-        self.log.sealed.insert(place, Sealed { segment, slot, used, durable });
+        self.log.sealed.insert(place, Sealed { segment, slot, used, mirrored, durable });
         self.flush.due_at(now.monotonic_us);
     }
 

@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::dead_runs::DeadRuns;
 use crate::defrag::Defrag;
 use crate::drops::Drops;
-use crate::encryption::{DeviceCipher, EncryptedMemory};
+use crate::encryption::{DeviceCipher, EncryptedMemory, Mirrors, Stable};
 use crate::error::{NoSpace, OpenError, WriteError};
 use crate::expiry::Expiry;
 use crate::fetch::Fetches;
@@ -45,7 +45,7 @@ pub struct Engine {
     pub(crate) memory: Memory,
     pub(crate) segments: Segments,
     pub(crate) log: Log,
-    pub(crate) stable: Box<dyn StableMemory>,
+    pub(crate) stable: Stable,
     pub(crate) mirror_slots: usize,
     pub(crate) flush: Flush,
     pub(crate) growth: Growth,
@@ -96,8 +96,11 @@ impl Engine {
     pub fn open(config: Config, stable: Box<dyn StableMemory>, tables: &BTreeMap<TableId, Sequence>, now: Now) -> Result<Self, OpenError> {
         config.check(stable.len())?;
         let stable = match &config.log_key {
-            Some(key) => Box::new(EncryptedMemory::new(stable, key, config.store, config.shard, config.segment_bytes as usize)),
-            None => stable,
+            Some(key) => {
+                let memory = EncryptedMemory::new(stable, key, config.store, config.shard, config.segment_bytes as usize);
+                Stable::Encrypted(Box::new(memory))
+            }
+            None => Stable::Plain(stable),
         };
         let mut log = Log::new(config.store, now.wall_us, config.segment_bytes);
         let mut index = Index::new(Limits { leaf_rows: config.leaf_rows_max, overlay_rows: config.overlay_rows_max() });
@@ -160,7 +163,8 @@ impl Engine {
     /// Takes the requests that the disk shall do now. Their tags are below 2^63.
     pub fn take_requests(&mut self) -> std::vec::Drain<'_, (DiskTag, DiskRequest)> {
         if let Some(encryption) = &mut self.encryption {
-            encryption.requested(&mut self.outbox);
+            let mirrors = Mirrors { stable: &self.stable, log: &self.log };
+            encryption.requested(&mut self.outbox, &mirrors);
         }
         self.outbox.drain(..)
     }

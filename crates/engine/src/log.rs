@@ -34,6 +34,8 @@ pub(crate) struct Sealed {
     pub(crate) segment: SegmentId,
     pub(crate) slot: usize,
     pub(crate) used: usize,
+    /// How much of it this run has put into the stable memory.
+    pub(crate) mirrored: usize,
     pub(crate) durable: usize,
 }
 
@@ -56,6 +58,14 @@ pub(crate) struct Log {
 }
 
 impl Log {
+    /// In which slot the stable memory has a segment that is not on the device yet, and how much of it this run has put there.
+    pub(crate) fn mirror_of(&self, segment: SegmentId) -> Option<(usize, usize)> {
+        let mut open = self.open.iter().chain(&self.cold).map(|open| (open.segment, open.slot, open.mirrored));
+        let mut sealed = self.sealed.iter().map(|sealed| (sealed.segment, sealed.slot, sealed.mirrored));
+        let found = open.find(|(id, ..)| *id == segment).or_else(|| sealed.find(|(id, ..)| *id == segment));
+        found.map(|(_, slot, mirrored)| (slot, mirrored))
+    }
+
     pub(crate) fn new(store: u64, wall_us: i64, segment_bytes: u32) -> Self {
         Self {
             open: None,

@@ -7,6 +7,7 @@ mod opening;
 use crate::batch::WriteBatch;
 use crate::cache::Cache;
 use crate::config::FRAMES_EXTRA;
+use crate::encryption::Stable;
 use crate::engine::Engine;
 use crate::error::{Miss, WriteError};
 use crate::format::record::{self, HEADER_BYTES, Record};
@@ -18,7 +19,7 @@ use crate::memory::Memory;
 use crate::paging::purgeable;
 use crate::segments::Segments;
 use base::{BLOCK_BYTES, TableId, Token};
-use io::{Now, StableMemory};
+use io::Now;
 
 /// Who wants to append: the fewer free segments are left, the fewer may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -306,7 +307,7 @@ impl Engine {
             return log.open.iter_mut().for_each(|open| open.mirrored = open.used);
         }
         if let Some(open) = &mut log.open {
-            mirror(open, memory, &mut **stable, config.segment_bytes);
+            mirror(open, memory, stable, config.segment_bytes);
         }
     }
 
@@ -314,13 +315,13 @@ impl Engine {
     pub(crate) fn mirror_cold(&mut self) {
         let Self { memory, stable, log, config, .. } = self;
         if let Some(open) = &mut log.cold {
-            mirror(open, memory, &mut **stable, config.segment_bytes);
+            mirror(open, memory, stable, config.segment_bytes);
         }
     }
 }
 
 /// Copies what is new in a segment that is being filled into its mirror slot.
-fn mirror(open: &mut Open, memory: &Memory, stable: &mut dyn StableMemory, segment_bytes: u32) {
+fn mirror(open: &mut Open, memory: &Memory, stable: &mut Stable, segment_bytes: u32) {
     if open.mirrored == open.used {
         return;
     }

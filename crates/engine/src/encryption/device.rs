@@ -4,13 +4,17 @@
 //!    with each new use.
 //! 2. A buffer that the request owns is encrypted in place. A frame stays plain: what is written from it is copied, a piece a turn, into a
 //!    few buffers that are kept; further pieces wait.
-//! 3. A read is decrypted when it comes back, of a fetch just the records that were asked for.
+//! 3. What the stable memory has of a segment is taken from there: it has the same bytes, encrypted already.
+//! 4. A read is decrypted when it comes back, of a fetch just the records that were asked for.
 //!
 //! Invariants: no byte of a segment but its header block goes out plain. A segment without a known key is never written. Of waiting pieces at
 //! least one is in flight, whose completion brings the next.
 
 use super::keys::{LogKey, SegmentCipher, UseCiphers, use_of};
+use super::stable::Stable;
 use crate::config::Config;
+use crate::location::SegmentId;
+use crate::log::Log;
 use crate::tags::Purpose;
 use base::{AlignedBuffer, BLOCK_BYTES};
 use io::{DiskCompletion, DiskRequest, DiskTag, FileId, WriteSource};
@@ -32,6 +36,22 @@ struct Waiting {
     range: Range<usize>,
     /// Of the segment when the write was asked for.
     nonce: u64,
+}
+
+/// Where the stable memory has what is on its way to the device.
+pub(crate) struct Mirrors<'a> {
+    pub(crate) stable: &'a Stable,
+    pub(crate) log: &'a Log,
+}
+
+impl Mirrors<'_> {
+    /// Where the stable memory has a piece of a segment, and how much of it. The piece's last block does not count: more may have been appended
+    /// to it since the piece was made.
+    fn place(&self, segment: usize, within: Range<usize>, segment_bytes: usize) -> Option<(usize, usize)> {
+        let (slot, mirrored) = self.log.mirror_of(SegmentId(segment as u32))?;
+        let bytes = mirrored.min(within.end.saturating_sub(BLOCK_BYTES)).saturating_sub(within.start);
+        Some((slot * segment_bytes + within.start, bytes))
+    }
 }
 
 /// A read at the device: which segment in which use, and where in it.
@@ -75,7 +95,7 @@ impl DeviceCipher {
     }
 
     /// Encrypts what is about to be written, notes what is about to be read, and holds back what has to wait.
-    pub(crate) fn requested(&mut self, requests: &mut Vec<(DiskTag, DiskRequest)>) {
+    pub(crate) fn requested(&mut self, requests: &mut Vec<(DiskTag, DiskRequest)>, mirrors: &Mirrors<'_>) {
         let mut index = 0;
         while index < requests.len() {
             let tag = requests[index].0;
@@ -83,7 +103,7 @@ impl DeviceCipher {
                 DiskRequest::Write { offset, source: WriteSource::Owned(buffer, length), .. } => {
                     let (segment, within) = self.place(*offset);
                     let nonce = self.nonce_of_write(segment, within, buffer);
-                    self.ciphers.of_use(segment, nonce).encrypt(within, &mut buffer[..*length]);
+                    self.encrypt((segment, nonce), within, &mut buffer[..*length], mirrors);
                 }
                 DiskRequest::Write { file, offset, source: WriteSource::Shared(frame, range) } => {
                     let (segment, within) = self.place(*offset);
@@ -105,20 +125,41 @@ impl DeviceCipher {
         if self.pieces < PIECES_MAX
             && let Some(piece) = self.waiting.pop_front()
         {
-            requests.push(self.piece(piece));
+            requests.push(self.piece(piece, mirrors));
         }
     }
 
     /// A write from a frame, in a buffer of its own.
-    fn piece(&mut self, piece: Waiting) -> (DiskTag, DiskRequest) {
+    fn piece(&mut self, piece: Waiting, mirrors: &Mirrors<'_>) -> (DiskTag, DiskRequest) {
         let Waiting { tag, file, offset, frame, range, nonce } = piece;
         self.pieces += 1;
         let mut buffer = self.buffers.pop().unwrap_or_else(|| AlignedBuffer::zeroed(self.piece_bytes));
         let bytes = range.len();
         buffer[..bytes].copy_from_slice(&frame[range]);
         let (segment, within) = self.place(offset);
-        self.ciphers.of_use(segment, nonce).encrypt(within, &mut buffer[..bytes]);
+        self.encrypt((segment, nonce), within, &mut buffer[..bytes], mirrors);
         (tag, DiskRequest::Write { file, offset, source: WriteSource::Owned(buffer, bytes) })
+    }
+
+    /// Encrypts a piece of a segment in its use, or takes what the stable memory has of it.
+    fn encrypt(&mut self, (segment, nonce): (usize, u64), within: usize, bytes: &mut [u8], mirrors: &Mirrors<'_>) {
+        let start = BLOCK_BYTES.saturating_sub(within).min(bytes.len());
+        let range = within + start..within + bytes.len();
+        let cipher = self.ciphers.of_use(segment, nonce);
+        let mut taken = start;
+        if let Some((offset, known)) = mirrors.place(segment, range, self.segment_bytes as usize) {
+            let (plain, known) = (cfg!(debug_assertions).then(|| bytes.to_vec()), &mut bytes[start..start + known]);
+            mirrors.stable.read_as_it_is(offset, known);
+            taken += known.len();
+            if let Some(mut plain) = plain {
+                cipher.encrypt(within, &mut plain);
+                assert!(
+                    plain[start..taken] == bytes[start..taken],
+                    "the stable memory has other bytes of segment {segment} than its frame"
+                );
+            }
+        }
+        cipher.encrypt(within + taken, &mut bytes[taken..]);
     }
 
     /// Decrypts what was read: the given ranges of the buffer, or all of it.

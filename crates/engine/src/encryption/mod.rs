@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! frames (plain) ──► stable: on its way into the stable memory        both with the same key at the same place,
-//!                └─► device: on its way to the device, and back       so both hold the same bytes
+//!                └─► device: on its way to the device, and back       so both hold the same bytes, and what
+//!                                                                     the stable memory has is not encrypted again
 //! ```
 //!
 //! Each use of a segment has a key of its own (`keys`), which follows from what its header says. The cipher is XTS-AES-256 over sectors
@@ -15,6 +16,6 @@ mod keys;
 mod stable;
 mod xts;
 
-pub(crate) use device::DeviceCipher;
+pub(crate) use device::{DeviceCipher, Mirrors};
 pub use keys::{LogKey, SegmentCipher};
-pub(crate) use stable::EncryptedMemory;
+pub(crate) use stable::{EncryptedMemory, Stable};

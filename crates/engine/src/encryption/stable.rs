@@ -1,4 +1,4 @@
-//! Stable memory whose segments are encrypted.
+//! Stable memory whose segments are encrypted, if there is a key.
 //!
 //! A slot's key follows from the header block in it, which is written before anything else of the segment.
 
@@ -6,7 +6,44 @@ use super::keys::{LogKey, SegmentCipher, UseCipher, use_of};
 use base::BLOCK_BYTES;
 use io::StableMemory;
 
-/// The engine's stable memory, as it is plain to the engine and encrypted in what is below.
+/// The engine's stable memory.
+pub(crate) enum Stable {
+    Plain(Box<dyn StableMemory>),
+    Encrypted(Box<EncryptedMemory>),
+}
+
+impl Stable {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Plain(memory) => memory.len(),
+            Self::Encrypted(memory) => memory.inner.len(),
+        }
+    }
+
+    pub(crate) fn write(&mut self, offset: usize, bytes: &[u8]) {
+        match self {
+            Self::Plain(memory) => memory.write(offset, bytes),
+            Self::Encrypted(memory) => memory.write(offset, bytes),
+        }
+    }
+
+    pub(crate) fn read(&self, offset: usize, bytes: &mut [u8]) {
+        match self {
+            Self::Plain(memory) => memory.read(offset, bytes),
+            Self::Encrypted(memory) => memory.read(offset, bytes),
+        }
+    }
+
+    /// What there is, plain or not.
+    pub(super) fn read_as_it_is(&self, offset: usize, bytes: &mut [u8]) {
+        match self {
+            Self::Plain(memory) => memory.read(offset, bytes),
+            Self::Encrypted(memory) => memory.inner.read(offset, bytes),
+        }
+    }
+}
+
+/// Stable memory, as it is plain to the engine and encrypted in what is below.
 pub(crate) struct EncryptedMemory {
     inner: Box<dyn StableMemory>,
     cipher: SegmentCipher,
@@ -29,11 +66,7 @@ impl EncryptedMemory {
     }
 }
 
-impl StableMemory for EncryptedMemory {
-    fn len(&self) -> usize {
-        self.inner.len()
-    }
-
+impl EncryptedMemory {
     fn write(&mut self, offset: usize, bytes: &[u8]) {
         let (slot, within) = (offset / self.segment_bytes, offset % self.segment_bytes);
         if within == 0 && bytes.len() >= BLOCK_BYTES {

@@ -174,7 +174,7 @@ impl Engine {
         self.cache.enters(segment);
         self.segments.set_usage(segment, Usage::Sealed);
         self.segments.set_used(segment, used);
-        self.log.sealed.push_back(Sealed { segment, slot, used, durable: 0 });
+        self.log.sealed.push_back(Sealed { segment, slot, used, mirrored: 0, durable: 0 });
     }
 
     /// Has the places rewritten that a torn write left behind: pads over holes, and a seal at the end, so that later damage is not taken

@@ -77,7 +77,8 @@ impl Engine {
         let Some(open) = self.log.open.take() else { return };
         self.segments.set_usage(open.segment, Usage::Sealed);
         self.segments.set_used(open.segment, open.used);
-        self.log.sealed.push_back(Sealed { segment: open.segment, slot: open.slot, used: open.used, durable: open.durable });
+        let Open { segment, slot, used, mirrored, durable, .. } = open;
+        self.log.sealed.push_back(Sealed { segment, slot, used, mirrored, durable });
         self.flush.due_at(now.monotonic_us);
     }
 
