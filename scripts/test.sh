@@ -64,7 +64,7 @@ else
   stage_end
   begin drivers scripts/drivers.sh
   stage seeds nice env TARNDB_SEED=301 TARNDB_SEEDS=1700 cargo test --profile quick --workspace --locked --test seeds -- every_promise
-  stage seeds-clusters nice env TARNDB_SEED=91 TARNDB_SEEDS=1110 cargo test --profile quick --workspace --locked --test cluster -- every_promise
+  stage seeds-clusters nice env TARNDB_SEED=91 TARNDB_SEEDS=810 cargo test --profile quick --workspace --locked --test cluster -- every_promise
   stage seeds-upgrades nice env TARNDB_SEED=11 TARNDB_SEEDS=40 cargo test --profile quick --workspace --locked --test cluster -- a_cluster_is_upgraded
   stage seeds-indexes nice cargo test --profile quick --workspace --locked --test indexes --test cdc_logs --test containers
   stage seeds-engine nice env TARNDB_SEED=40 TARNDB_SEEDS=200 cargo test --profile quick --workspace --locked --lib -- acknowledged_writes a_walk_over_a_tail
