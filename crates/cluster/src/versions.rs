@@ -24,6 +24,7 @@
 //! | 16 | roles may have limits |
 //! | 17 | members say where GridDB's clients reach them |
 //! | 18 | record sets may have indexes, also of values within cells |
+//! | 19 | containers may have SPATIAL indexes |
 
 use std::fmt;
 
@@ -36,7 +37,7 @@ pub struct Versions {
 
 impl Versions {
     /// What this program knows.
-    pub const KNOWN: Self = Self::new(4, 18);
+    pub const KNOWN: Self = Self::new(4, 19);
 
     /// From `oldest` to `latest`.
     ///

@@ -55,8 +55,8 @@ pub(crate) fn cell(column: &ColumnDefinition, value: ValueRef<'_>) -> Result<Opt
     if value == ValueRef::Null {
         return if column.is_not_null { Err(invalid("NULL: it is NOT NULL")) } else { Ok(None) };
     }
-    if column.is_array {
-        return Err(invalid("what SQL has: it is an array"));
+    if column.is_beyond_sql() {
+        return Err(invalid("what SQL has"));
     }
     let integer = || match value {
         ValueRef::Integer(value) => Ok(value),
@@ -108,6 +108,7 @@ pub(crate) fn cell(column: &ColumnDefinition, value: ValueRef<'_>) -> Result<Opt
             ValueRef::Blob(bytes) => bytes.to_vec(),
             _ => return Err(invalid("what is no bytes: X'…' is")),
         },
+        ElementType::Geometry => return Err(invalid("what SQL has")),
     };
     Ok(Some(bytes))
 }

@@ -3,7 +3,7 @@
 use griddb::client::{ContainerId, Description, IndexDescription, get_properties, read_properties};
 use griddb::schema::{ColumnDefinition, Kind};
 use griddb::wire::{Options, Reader, put_i32, put_i64, statement};
-use griddb::{ContainerName, ElementType, GridError, PARTITION_COUNT};
+use griddb::{ContainerName, ElementType, GridError, IndexKind, PARTITION_COUNT};
 use sql::{Column, ColumnType, Table};
 use std::sync::Arc;
 
@@ -91,7 +91,11 @@ impl Container {
             schema: None,
             columns: columns.iter().map(sql_column).collect(),
             key_len,
-            indexed: indexes.iter().filter_map(|index| index.columns.first().copied()).collect(),
+            indexed: indexes
+                .iter()
+                .filter(|index| index.kind == Some(IndexKind::Tree))
+                .filter_map(|index| index.columns.first().copied())
+                .collect(),
             lookup: None,
         });
         Ok(Some(Self { id, version, name, kind, columns, key_len, indexes, table }))
@@ -99,7 +103,7 @@ impl Container {
 }
 
 fn sql_column(column: &ColumnDefinition) -> Column {
-    let kind = if column.is_array { ColumnType::Opaque } else { column_type(column.element) };
+    let kind = if column.is_beyond_sql() { ColumnType::Opaque } else { column_type(column.element) };
     Column { name: column.name.clone(), kind, is_not_null: column.is_not_null }
 }
 
@@ -117,6 +121,7 @@ fn column_type(element: ElementType) -> ColumnType {
         ElementType::MicroTimestamp => ColumnType::MicroTimestamp,
         ElementType::NanoTimestamp => ColumnType::NanoTimestamp,
         ElementType::Blob => ColumnType::Blob,
+        ElementType::Geometry => ColumnType::Opaque,
     }
 }
 

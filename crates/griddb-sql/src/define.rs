@@ -7,7 +7,7 @@ use crate::write::positions;
 use griddb::client::ContainerId;
 use griddb::schema::{ColumnDefinition, Kind};
 use griddb::wire::statement;
-use griddb::{ContainerName, ErrorCode, GridError, PARTITION_COUNT};
+use griddb::{ContainerName, ErrorCode, GridError, IndexKind, PARTITION_COUNT};
 use sql::syntax::{self, Statement, TableDefinition};
 
 /// Does what such a statement says.
@@ -98,7 +98,9 @@ fn create_index(client: &mut Client, (name, table): (&str, &str), columns: &[Str
         return if if_not_exists { Ok(()) } else { Err(wrong(format!("the table {table} has an index {name} already")).into()) };
     }
     let columns = positions(&container, columns)?;
-    change_index(client, &container, statement::CREATE_INDEX, (name, &columns), &[])
+    let first = columns.first().and_then(|position| container.columns.get(*position));
+    let kind = first.map_or(IndexKind::Tree, |column| IndexKind::of(column.element));
+    change_index(client, &container, statement::CREATE_INDEX, (name, &columns, kind), &[])
 }
 
 fn drop_index(client: &mut Client, name: &str, table: &str, if_exists: bool) -> Result<(), Refusal> {
@@ -107,17 +109,17 @@ fn drop_index(client: &mut Client, name: &str, table: &str, if_exists: bool) -> 
         return if if_exists { Ok(()) } else { Err(wrong(format!("the table {table} has no index {name}")).into()) };
     };
     // Of this name and this type.
-    change_index(client, &container, statement::DROP_INDEX, (&index.name, &index.columns), &[0, 0])
+    change_index(client, &container, statement::DROP_INDEX, (&index.name, &index.columns, index.kind.unwrap_or(IndexKind::Tree)), &[0, 0])
 }
 
 fn change_index(
     client: &mut Client,
     container: &Container,
     number: i32,
-    (name, columns): (&str, &[usize]),
+    index: (&str, &[usize], IndexKind),
     flags: &[u8],
 ) -> Result<(), Refusal> {
     let id = ContainerId { id: container.id, version: container.version };
-    let changed = client.ask(number, 0, |out| griddb::client::change_index(id, (name, columns), flags, out));
+    let changed = client.ask(number, 0, |out| griddb::client::change_index(id, index, flags, out));
     changed.map(drop).map_err(done_or_not)
 }

@@ -4,6 +4,7 @@
 //! They tell of the database that the client is in, and of containers that it may know of. Nothing is partitioned here, so columns about that are null.
 
 use crate::container::Container;
+use griddb::IndexKind;
 use griddb::schema::{ColumnDefinition, Kind};
 use sql::ColumnType::{Bool, Integer, Short, Text};
 use sql::Value;
@@ -96,7 +97,11 @@ pub(crate) fn rows_of(table: &str, database: &str, container: &Container, rows: 
             let name = if index.name.is_empty() { Value::Null } else { text(&index.name) };
             let columns = index.columns.iter().filter_map(|column| container.columns.get(*column)).zip(1..);
             columns.map(move |(column, position)| {
-                [own(), vec![name.clone(), text("TREE"), Value::Integer(position), text(&column.name)]].concat()
+                [
+                    own(),
+                    vec![name.clone(), text(index.kind.map_or("UNKNOWN", IndexKind::name)), Value::Integer(position), text(&column.name)],
+                ]
+                .concat()
             })
         })),
         // There are no partitioned tables, views or triggers.

@@ -23,7 +23,8 @@ enum Place {
     Fixed(usize, ElementType),
     /// After so many others in the variable part.
     Variable(usize, ElementType),
-    Array(usize),
+    /// The same of what SQL has no values for.
+    Opaque(usize),
 }
 
 impl RowFormat {
@@ -39,7 +40,7 @@ impl RowFormat {
             }
             None => {
                 variable += 1;
-                if column.is_array { Place::Array(variable - 1) } else { Place::Variable(variable - 1, column.element) }
+                if column.is_beyond_sql() { Place::Opaque(variable - 1) } else { Place::Variable(variable - 1, column.element) }
             }
         };
         Self {
@@ -106,7 +107,7 @@ impl Rows {
                     let start = self.row + offset;
                     self.bytes.get(start..start + element.fixed_bytes().unwrap_or(0))
                 }
-                Place::Variable(position, _) | Place::Array(position) => {
+                Place::Variable(position, _) | Place::Opaque(position) => {
                     self.values.get(*position).and_then(|range| self.bytes.get(range.clone()))
                 }
             };
@@ -165,7 +166,7 @@ impl Rows {
                     _ => ValueRef::Blob(bytes),
                 }
             }
-            Place::Array(_) => ValueRef::Null,
+            Place::Opaque(_) => ValueRef::Null,
         }
     }
 
@@ -183,7 +184,7 @@ impl Rows {
             ElementType::MicroTimestamp => ValueRef::Time(moment(Instant { us: i64::from_le_bytes(array(bytes)), ns: 0 })),
             // What the node has checked is one.
             ElementType::NanoTimestamp => ValueRef::Time(moment(Instant::of_nano_wire(&array::<NANO_BYTES>(bytes)).unwrap_or_default())),
-            ElementType::String | ElementType::Blob => ValueRef::Null,
+            ElementType::String | ElementType::Geometry | ElementType::Blob => ValueRef::Null,
         }
     }
 }

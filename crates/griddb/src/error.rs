@@ -124,7 +124,6 @@ codes! {
     /// An argument that cannot be.
     TQ_CONSTRAINT_INVALID_ARGUMENT_RANGE = 152_012;
     /// TQL that is not served.
-    TQ_INTERNAL_NOT_IMPLEMENTED = 152_502;
     /// A statement of SQL that cannot be read.
     SQL_COMPILE_SYNTAX_ERROR = 240_001;
     /// SQL that is not served.

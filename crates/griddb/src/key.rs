@@ -95,6 +95,13 @@ pub(crate) fn encode_indexed(element: ElementType, cell: &[u8], out: &mut Vec<u8
     }
 }
 
+/// What entries of bytes that begin so begin with.
+pub(crate) fn encode_indexed_start(bytes: &[u8]) -> Vec<u8> {
+    let mut start = vec![VALUE];
+    escape(bytes, &mut start);
+    start
+}
+
 fn encode_nanos(cell: &[u8], out: &mut Vec<u8>) {
     out.push(ONE_BYTE + (cell.len() - 1) as u8);
     out.extend_from_slice(cell);
@@ -108,13 +115,17 @@ fn decode_nanos<'a>(rest: &'a [u8], input: &mut &'a [u8], out: &mut Vec<u8>) {
 }
 
 fn encode_text(text: &[u8], out: &mut Vec<u8>) {
+    escape(text, out);
+    out.extend_from_slice(&[0, 0]);
+}
+
+fn escape(text: &[u8], out: &mut Vec<u8>) {
     for byte in text {
         out.push(*byte);
         if *byte == 0 {
             out.push(0xFF);
         }
     }
-    out.extend_from_slice(&[0, 0]);
 }
 
 /// Takes a value off the front of a row key and appends it to `out` as a cell has it. Nothing of a key that was not made here.

@@ -9,6 +9,7 @@ pub mod container;
 mod error;
 pub mod exec;
 mod failure;
+pub mod geometry;
 pub mod instant;
 mod key;
 pub mod name;
@@ -22,7 +23,7 @@ mod transaction;
 pub mod users;
 pub mod wire;
 
-pub use container::{Catalog, Container, ContainerChange, IndexRequest, PARTITION_COUNT, PUBLIC_DATABASE};
+pub use container::{Catalog, Container, ContainerChange, IndexKind, IndexRequest, PARTITION_COUNT, PUBLIC_DATABASE};
 pub use error::{ErrorCode, GridError};
 pub use key::{decode_key, encode_key, token_of_partition};
 pub use name::ContainerName;

@@ -33,13 +33,14 @@ pub enum ElementType {
     Double = 7,
     /// Of milliseconds.
     Timestamp = 8,
+    Geometry = 9,
     Blob = 10,
     MicroTimestamp = 11,
     NanoTimestamp = 12,
 }
 
 impl ElementType {
-    const ALL: [(Self, &'static str); 12] = [
+    const ALL: [(Self, &'static str); 13] = [
         (Self::String, "STRING"),
         (Self::Bool, "BOOL"),
         (Self::Byte, "BYTE"),
@@ -49,6 +50,7 @@ impl ElementType {
         (Self::Float, "FLOAT"),
         (Self::Double, "DOUBLE"),
         (Self::Timestamp, "TIMESTAMP"),
+        (Self::Geometry, "GEOMETRY"),
         (Self::Blob, "BLOB"),
         (Self::MicroTimestamp, "TIMESTAMP(6)"),
         (Self::NanoTimestamp, "TIMESTAMP(9)"),
@@ -57,13 +59,10 @@ impl ElementType {
     /// The type of a number.
     ///
     /// # Errors
-    /// One that is not served, or none.
+    /// There is none.
     pub(crate) fn of_wire(number: u8) -> Result<Self, GridError> {
-        match Self::ALL.iter().find(|(element, _)| *element as u8 == number) {
-            Some((element, _)) => Ok(*element),
-            None if number == 9 => Err(GridError::unsupported("columns of type GEOMETRY are not supported yet")),
-            None => Err(GridError::malformed("a type that is not known")),
-        }
+        let found = Self::ALL.iter().find(|(element, _)| *element as u8 == number);
+        found.map(|(element, _)| *element).ok_or(GridError::malformed("a type that is not known"))
     }
 
     /// What it is called.
@@ -85,7 +84,7 @@ impl ElementType {
             Self::Integer | Self::Float => Some(4),
             Self::Long | Self::Double | Self::Timestamp | Self::MicroTimestamp => Some(8),
             Self::NanoTimestamp => Some(NANO_BYTES),
-            Self::String | Self::Blob => None,
+            Self::String | Self::Geometry | Self::Blob => None,
         }
     }
 
@@ -93,7 +92,7 @@ impl ElementType {
     #[must_use]
     pub fn data_type(self) -> DataType {
         match self {
-            Self::String => DataType::Text,
+            Self::String | Self::Geometry => DataType::Text,
             Self::Bool => DataType::Boolean,
             Self::Byte => DataType::TinyInt,
             Self::Short => DataType::SmallInt,
@@ -157,8 +156,11 @@ impl ColumnDefinition {
         if self.is_array { DataType::List(Arc::new(element), Frozen::Yes) } else { element }
     }
 
-    /// The cell that stands for none where there has to be one: a zero, or nothing in a text or array.
+    /// The cell that stands for none where there has to be one: a zero, nothing in a text or array, a geometry that is nowhere.
     pub(crate) fn zero_cell(&self) -> &'static [u8] {
+        if self.element == ElementType::Geometry {
+            return b"POINT(EMPTY)";
+        }
         let bytes = match self.element {
             _ if self.is_array => ARRAY_COUNT_BYTES,
             // An integer of any size has its shortest form.
@@ -166,6 +168,12 @@ impl ColumnDefinition {
             element => element.fixed_bytes().unwrap_or(0),
         };
         &[0; 8][..bytes]
+    }
+
+    /// Whether SQL has no values of its type, as in GridDB: arrays and geometries are for clients over NoSQL.
+    #[must_use]
+    pub fn is_beyond_sql(&self) -> bool {
+        self.is_array || self.element == ElementType::Geometry
     }
 
     /// Whether another column is declared as this one is.
@@ -243,8 +251,8 @@ pub fn read_columns(reader: &mut Reader<'_>) -> Result<(Vec<ColumnDefinition>, u
             return Err(invalid("two columns have one name"));
         }
         let is_array = flags & ARRAY != 0;
-        if is_array && (element == ElementType::Blob || element.is_precise_time()) {
-            return Err(invalid("there are no arrays of BLOB, TIMESTAMP(6) and TIMESTAMP(9)"));
+        if is_array && (matches!(element, ElementType::Blob | ElementType::Geometry) || element.is_precise_time()) {
+            return Err(invalid("there are no arrays of BLOB, GEOMETRY, TIMESTAMP(6) and TIMESTAMP(9)"));
         }
         columns.push(ColumnDefinition { name, element, is_array, is_not_null: flags & NOT_NULL != 0 });
     }

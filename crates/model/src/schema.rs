@@ -101,6 +101,13 @@ impl Schema {
         self.tables().any(|table| table.records.is_some() && !table.indexes.is_empty())
     }
 
+    /// Whether a container has an index of values within cells: a SPATIAL one.
+    #[must_use]
+    pub fn has_spatial_indexes(&self) -> bool {
+        let is_spatial = |table: &Arc<Table>| table.is_container() && table.indexes.values().any(|index| index.part == IndexPart::Values);
+        self.tables().any(is_spatial)
+    }
+
     /// Whether there is a materialized view.
     #[must_use]
     pub fn has_views(&self) -> bool {

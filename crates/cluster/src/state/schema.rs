@@ -34,6 +34,8 @@ const CDC_SINCE: u16 = 15;
 const ROLE_LIMITS_SINCE: u16 = 16;
 /// The version in which record sets have indexes: who does not know values within cells would make entries of whole cells.
 const RECORD_SET_INDEXES_SINCE: u16 = 18;
+/// The version in which containers have SPATIAL indexes: who does not know them would make entries of texts.
+const SPATIAL_INDEXES_SINCE: u16 = 19;
 
 impl State {
     /// Whether every member knows what roles are.
@@ -102,6 +104,12 @@ impl State {
         self.protocol_version() >= RECORD_SET_INDEXES_SINCE
     }
 
+    /// Whether every member knows what SPATIAL indexes of containers are.
+    #[must_use]
+    pub fn knows_spatial_indexes(&self) -> bool {
+        self.protocol_version() >= SPATIAL_INDEXES_SINCE
+    }
+
     /// Whether every member knows all that a schema has.
     fn knows_all_of(&self, schema: &Schema) -> bool {
         (schema.roles.is_empty() || self.knows_roles())
@@ -115,6 +123,7 @@ impl State {
             && (!schema.has_cdc_logs() || self.knows_cdc())
             && (!schema.has_role_limits() || self.knows_role_limits())
             && (!schema.has_record_set_indexes() || self.knows_record_set_indexes())
+            && (!schema.has_spatial_indexes() || self.knows_spatial_indexes())
     }
 
     pub(crate) fn change_schema(&mut self, expected: u128, document: &[u8]) -> Outcome {

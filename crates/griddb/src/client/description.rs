@@ -2,14 +2,13 @@
 
 use super::{ContainerId, no_options};
 use crate::GridError;
+use crate::container::IndexKind;
 use crate::name::ContainerName;
 use crate::schema::{ColumnDefinition, Kind, read_columns};
 use crate::wire::{Reader, put_acceptable_version, put_i32, put_i64, put_string};
 
 /// The properties that are asked for: number and name, columns, indexes.
 const PROPERTIES: [u8; 3] = [0, 1, 6];
-/// The type of an index.
-const TREE: u8 = 0;
 
 /// A container.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,8 +34,8 @@ pub struct IndexDescription {
     pub name: String,
     /// The positions of its columns.
     pub columns: Vec<usize>,
-    /// What answers: a tree, or something else of another server.
-    pub is_tree: bool,
+    /// What it is; none of another server's kind.
+    pub kind: Option<IndexKind>,
 }
 
 /// The arguments of GET_CONTAINER_PROPERTIES about one container, or several.
@@ -85,18 +84,18 @@ fn read_indexes(reader: &mut Reader<'_>) -> Result<Vec<IndexDescription>, GridEr
         let count = index.count()?;
         let column = |_| usize::try_from(index.i32()?).map_err(|_| GridError::malformed("a negative number of a column"));
         let columns = (0..count).map(column).collect::<Result<_, _>>()?;
-        indexes.push(IndexDescription { name, columns, is_tree: index.u8()? == TREE });
+        indexes.push(IndexDescription { name, columns, kind: IndexKind::of_wire(index.u8()?) });
     }
     Ok(indexes)
 }
 
-/// The arguments of CREATE_INDEX that makes a tree, and of DROP_INDEX with the `flags` that it has.
-pub fn change_index(container: ContainerId, (name, columns): (&str, &[usize]), flags: &[u8], out: &mut Vec<u8>) {
+/// The arguments of CREATE_INDEX, and of DROP_INDEX with the `flags` that it has.
+pub fn change_index(container: ContainerId, (name, columns, kind): (&str, &[usize], IndexKind), flags: &[u8], out: &mut Vec<u8>) {
     let mut index = Vec::new();
     put_string(&mut index, name);
     put_i32(&mut index, columns.len() as i32);
     columns.iter().for_each(|position| put_i32(&mut index, *position as i32));
-    index.push(TREE);
+    index.push(kind as u8);
     put_i64(out, container.id);
     put_i32(out, container.version);
     no_options(out);
@@ -131,7 +130,7 @@ mod tests {
         put_string(&mut index, "by_v");
         put_i32(&mut index, 1);
         put_i32(&mut index, 1);
-        index.push(TREE);
+        index.push(IndexKind::Tree as u8);
         put_i32(&mut indexes, 1);
         put_i32(&mut indexes, index.len() as i32);
         indexes.extend_from_slice(&index);
@@ -143,7 +142,7 @@ mod tests {
         let found = read_properties(&mut Reader::new(&told)).unwrap().unwrap();
         assert_eq!((found.id, found.kind, found.key_len), (ContainerId { id: 77, version: 3 }, Kind::TimeSeries, 1));
         assert_eq!((found.name, found.columns.len()), (name, 2));
-        assert_eq!(found.indexes, [IndexDescription { name: "by_v".to_owned(), columns: vec![1], is_tree: true }]);
+        assert_eq!(found.indexes, [IndexDescription { name: "by_v".to_owned(), columns: vec![1], kind: Some(IndexKind::Tree) }]);
         assert_eq!(read_properties(&mut Reader::new(&[0])), Ok(None));
         for end in 1..told.len() {
             assert!(read_properties(&mut Reader::new(&told[..end])).is_err(), "{end}");

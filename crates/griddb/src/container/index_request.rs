@@ -1,7 +1,7 @@
 //! Indexes that clients ask for, or want to be gone.
 
 use super::existing::Container;
-use super::index::{COLUMNS_OPTION, ContainerIndex, NAME_OPTION, TREE};
+use super::index::{COLUMNS_OPTION, ContainerIndex, IndexKind, NAME_OPTION};
 use crate::schema::{Definition, ElementType, Kind};
 use crate::wire::Reader;
 use crate::{ErrorCode, GridError};
@@ -76,6 +76,11 @@ impl IndexRequest {
         Ok(false)
     }
 
+    /// Whether an index of this kind is what it asks for.
+    fn is_of(&self, kind: IndexKind) -> bool {
+        matches!(self.kind, Some(DEFAULT)) || self.kind == Some(kind as u8)
+    }
+
     fn check_columns(&self, definition: &Definition) -> Result<(), GridError> {
         let refused = |message: String| Err(GridError::new(ErrorCode::CM_NOT_SUPPORTED, message));
         if self.columns.is_empty() {
@@ -92,8 +97,12 @@ impl IndexRequest {
             if column.is_array || column.element == ElementType::Blob {
                 return refused(format!("the column {} is of a type that has no index", column.name));
             }
-            if !matches!(self.kind, Some(TREE | DEFAULT)) {
-                return refused(format!("the column {} has TREE indexes only", column.name));
+            let kind = IndexKind::of(column.element);
+            if !self.is_of(kind) {
+                return refused(format!("the column {} has {} indexes only", column.name, kind.name()));
+            }
+            if kind == IndexKind::Spatial && (self.columns.len() > 1 || definition.kind == Kind::TimeSeries) {
+                return refused(format!("an index of the column {}, of GEOMETRY, is of it alone, and of a collection", column.name));
             }
             if definition.kind == Kind::TimeSeries && *position == 0 {
                 let message = "the row key of a time series needs no index";
@@ -106,7 +115,7 @@ impl IndexRequest {
     /// Whether an index is among those that are to go.
     pub(crate) fn is_about(&self, index: &ContainerIndex) -> bool {
         index.entries.is_some()
-            && matches!(self.kind, None | Some(TREE | DEFAULT))
+            && (self.kind.is_none() || self.is_of(index.kind))
             && (self.columns.is_empty() || self.columns == index.columns)
             && self.name.as_ref().is_none_or(|name| name.eq_ignore_ascii_case(&index.name))
     }
@@ -117,8 +126,13 @@ impl IndexRequest {
         let mut options = BTreeMap::from([(COLUMNS_OPTION.to_owned(), ids.join(" "))]);
         options.extend(self.name.clone().map(|name| (NAME_OPTION.to_owned(), name)));
         let column = container.column_id(self.columns[0]);
+        // What a cell has entries of is told by `values_within`, and no statement of CQL asks for it.
+        let part = match IndexKind::of(container.definition.columns[self.columns[0]].element) {
+            IndexKind::Tree => IndexPart::Value,
+            IndexKind::Spatial => IndexPart::Values,
+        };
         let name = free_name(keyspace, container, self.columns[0]);
-        Index { id, name, column, part: IndexPart::Value, class: Some(CLASS.to_owned()), options }
+        Index { id, name, column, part, class: Some(CLASS.to_owned()), options }
     }
 }
 

@@ -19,5 +19,5 @@ mod table;
 pub use catalog::{Catalog, PUBLIC_DATABASE};
 pub use change::{Changed, ContainerChange};
 pub use existing::{Container, PARTITION_COUNT};
-pub use index::ContainerIndex;
+pub use index::{ContainerIndex, IndexKind, values_within};
 pub use index_request::IndexRequest;

@@ -1,6 +1,6 @@
 //! EXPLAIN: what is told of a statement, as rows of (number, depth, type, type of the value, value, text).
 
-use crate::container::Container;
+use crate::container::{Container, ContainerIndex, IndexKind};
 use crate::tql::{Answer, Explained, Select};
 use crate::wire::{put_i32, put_i64, put_var_bytes, put_var_size};
 use base::TableId;
@@ -40,7 +40,9 @@ impl Explanation {
     /// Adds how it was done: by whose entries, or by a scan, and how many rows it has found: `rest` beside those of the answer.
     pub(super) fn add_answer(&mut self, answer: &Answer, rest: u64, container: &Container, entries: Option<TableId>) {
         let map = entries.map_or_else(|| "ROWMAP".to_owned(), |entries| columns(container, entries));
-        self.add(0, "SEARCH_EXECUTE", "MAP_TYPE", "BTREE");
+        let is_spatial = |index: &ContainerIndex| entries.is_some() && index.entries == entries && index.kind == IndexKind::Spatial;
+        let kind = if container.indexes().any(is_spatial) { "SPATIAL" } else { "BTREE" };
+        self.add(0, "SEARCH_EXECUTE", "MAP_TYPE", kind);
         self.add(1, "SEARCH_MAP", "STRING", &map);
         let rows = match answer {
             Answer::Rows(found) => found.rows() + rest,

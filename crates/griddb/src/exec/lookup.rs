@@ -5,7 +5,7 @@ use crate::GridError;
 use crate::container::Container;
 use crate::failure::Failure;
 use crate::row::{StoredRow, live};
-use crate::tql::IndexRange;
+use crate::tql::{IndexRange, KeyRange};
 use base::TableId;
 use model::operation::{
     Direction, INDEX_OVERSIZE_KEY, INDEX_STATE_KEY, PartitionKey, RowStore, Stop, Visit, index_slot_key, index_slot_token,
@@ -13,10 +13,10 @@ use model::operation::{
 };
 use std::ops::Bound;
 
-/// With more entries than this the container's rows are scanned: a row by its key costs several of those that a scan meets.
-const ENTRIES_MAX: usize = 1_024;
+/// With more rows than this the container's rows are scanned: a row by its key costs several of those that a scan meets.
+const ROWS_MAX: usize = 1_024;
 /// So many entries are looked at, those of deleted rows included.
-const VISITED_MAX: usize = 4 * ENTRIES_MAX;
+const VISITED_MAX: usize = 4 * ROWS_MAX;
 /// So many rows are read from the device at a time.
 const ROWS_AT_ONCE: usize = 64;
 
@@ -45,6 +45,9 @@ pub(super) fn keys(
         if let Some(mut keys) = keys_of(container, range, (from, to), store)? {
             keys.sort_unstable();
             keys.dedup();
+            if keys.len() > ROWS_MAX {
+                continue;
+            }
             if direction == Direction::Reverse {
                 keys.reverse();
             }
@@ -68,33 +71,38 @@ fn keys_of(
         return Ok(None);
     }
     let place = place(container);
-    let (first, last) = match &range.value {
-        Some(value) => {
-            let last = to.map_or_else(|| upper(range), |to| Some([&value[..], &place, to].concat()));
-            ([&value[..], &place, from].concat(), last)
+    let (mut keys, mut visited, keys_max) = (Vec::new(), 0, ROWS_MAX * range.entries_a_row);
+    for values in &range.values {
+        let (first, last) = match &range.value {
+            Some(value) => {
+                let last = to.map_or_else(|| upper(values), |to| Some([&value[..], &place, to].concat()));
+                ([&value[..], &place, from].concat(), last)
+            }
+            None => (lower(values), upper(values)),
+        };
+        store.scan(&partition, &first, last.as_deref(), Direction::Forward, &mut |entry, row| {
+            visited += 1;
+            let key = row_key(entry, &place).filter(|key| live(row).is_some() && *key >= from && to.is_none_or(|to| *key < to));
+            keys.extend(key.map(<[u8]>::to_vec));
+            if keys.len() > keys_max || visited > VISITED_MAX { Visit::Stop } else { Visit::Continue }
+        })?;
+        if keys.len() > keys_max || visited > VISITED_MAX {
+            return Ok(None);
         }
-        None => (lower(range), upper(range)),
-    };
-    let (mut keys, mut visited) = (Vec::new(), 0);
-    store.scan(&partition, &first, last.as_deref(), Direction::Forward, &mut |entry, row| {
-        visited += 1;
-        let key = row_key(entry, &place).filter(|key| live(row).is_some() && *key >= from && to.is_none_or(|to| *key < to));
-        keys.extend(key.map(<[u8]>::to_vec));
-        if keys.len() > ENTRIES_MAX || visited > VISITED_MAX { Visit::Stop } else { Visit::Continue }
-    })?;
-    Ok((keys.len() <= ENTRIES_MAX && visited <= VISITED_MAX).then_some(keys))
+    }
+    Ok(Some(keys))
 }
 
-fn lower(range: &IndexRange) -> Vec<u8> {
-    match &range.values.lower {
+fn lower(values: &KeyRange) -> Vec<u8> {
+    match &values.lower {
         Bound::Unbounded => FIRST_VALUE.to_vec(),
         Bound::Included(key) => key.clone(),
         Bound::Excluded(key) => after(key.clone()),
     }
 }
 
-fn upper(range: &IndexRange) -> Option<Vec<u8>> {
-    match &range.values.upper {
+fn upper(values: &KeyRange) -> Option<Vec<u8>> {
+    match &values.upper {
         Bound::Unbounded => None,
         Bound::Included(key) => Some(after(key.clone())),
         Bound::Excluded(key) => Some(key.clone()),

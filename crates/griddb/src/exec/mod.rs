@@ -7,7 +7,7 @@
 //! | rows by key: put, get, delete, append | [`by_key`] |
 //! | rows by the number that a query for update has given them | [`by_id`] |
 //! | many rows of several containers of one partition | [`many`] |
-//! | queries: TQL, ranges of time, aggregation, sampling | [`query`], in parts by [`part`], by indexes with [`lookup`] |
+//! | queries: TQL, geometries ([`geometries`]), ranges of time, aggregation, sampling | [`query`], in parts by [`part`], by indexes with [`lookup`] |
 //! | row sets that come in parts | [`row_set`], [`fetch`] |
 //! | sessions | [`sessions`] |
 //! | the ends of transactions | [`ending`] |
@@ -23,6 +23,7 @@ mod containers;
 mod ending;
 mod explain;
 mod fetch;
+mod geometries;
 mod head;
 mod indexes;
 mod lookup;

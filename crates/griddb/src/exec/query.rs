@@ -1,6 +1,7 @@
 //! Queries of one container: TQL, and the selections of time series that come without a text.
 
 use super::explain::Explanation;
+use super::geometries::Geometries;
 use super::head::{self, Head, Uuid};
 use super::lookup;
 use super::part::{self, Part, Progress};
@@ -55,6 +56,7 @@ pub(super) struct Query<'a> {
 enum What<'a> {
     /// Its text has a meaning only when it is run, as there is `NOW()`.
     Tql(&'a str),
+    Geometries(Geometries),
     Range {
         start_ms: Option<i64>,
         end_ms: Option<i64>,
@@ -71,8 +73,13 @@ enum What<'a> {
 }
 
 impl<'a> Query<'a> {
-    pub(super) const STATEMENTS: [i32; 3] =
-        [statement::QUERY_TQL, statement::QUERY_TIME_SERIES_RANGE, statement::QUERY_TIME_SERIES_SAMPLING];
+    pub(super) const STATEMENTS: [i32; 5] = [
+        statement::QUERY_TQL,
+        statement::QUERY_COLLECTION_GEOMETRY_RELATED,
+        statement::QUERY_COLLECTION_GEOMETRY_WITH_EXCLUSION,
+        statement::QUERY_TIME_SERIES_RANGE,
+        statement::QUERY_TIME_SERIES_SAMPLING,
+    ];
 
     /// Reads a query by its statement's number.
     pub(super) fn read(number: i32, request: &Request<'a>, id: i64, mut reader: Reader<'a>) -> Result<Self, GridError> {
@@ -107,6 +114,8 @@ impl<'a> Query<'a> {
         let arguments = reader.rest();
         let what = match number {
             statement::QUERY_TQL => What::Tql(reader.string()?),
+            statement::QUERY_COLLECTION_GEOMETRY_RELATED => What::Geometries(Geometries::read(reader, false)?),
+            statement::QUERY_COLLECTION_GEOMETRY_WITH_EXCLUSION => What::Geometries(Geometries::read(reader, true)?),
             statement::QUERY_TIME_SERIES_RANGE => read_range(reader)?,
             statement::QUERY_TIME_SERIES_SAMPLING => read_sampling(reader)?,
             _ => return Err(GridError::unsupported(format!("statement {number} is no query that is supported"))),
@@ -119,6 +128,7 @@ impl<'a> Query<'a> {
         let container = self.head.container;
         let mut select = match &self.what {
             What::Tql(text) => tql::parse(text, container, now_ms)?,
+            What::Geometries(geometries) => geometries.select(container)?,
             What::Range { start_ms, end_ms, is_descending } => Select::time_range(container, *start_ms, *end_ms, *is_descending, None)?,
             What::Sampling { start_ms, end_ms, interval, unit, columns, interpolation } => {
                 let (unit, interpolation) = (TimeUnit::of_wire(*unit)?, Interpolation::of_wire(*interpolation)?);

@@ -1,5 +1,6 @@
 //! Values that were sent, as cells have them.
 
+use crate::geometry::{Geometry, Kind};
 use crate::instant::Instant;
 use crate::schema::ElementType;
 use crate::{ErrorCode, GridError};
@@ -13,6 +14,7 @@ pub(crate) fn put_cell(element: ElementType, sent: &[u8], out: &mut Vec<u8>) -> 
     let invalid = |message: &'static str| Err(GridError::new(ErrorCode::DS_COL_ROWDATA_INVALID, message));
     match element {
         ElementType::Blob => out.extend_from_slice(sent),
+        ElementType::Geometry => put_geometry(sent, out)?,
         ElementType::String if std::str::from_utf8(sent).is_err() => return invalid("a STRING is not UTF-8"),
         ElementType::String => out.extend_from_slice(sent),
         ElementType::Bool => out.push(u8::from(sent.first().is_some_and(|byte| *byte != 0))),
@@ -33,5 +35,16 @@ pub(crate) fn put_cell(element: ElementType, sent: &[u8], out: &mut Vec<u8>) -> 
         },
         _ => out.extend(sent.iter().rev()),
     }
+    Ok(())
+}
+
+/// Appends the text of a geometry that was sent.
+fn put_geometry(sent: &[u8], out: &mut Vec<u8>) -> Result<(), GridError> {
+    let geometry = Geometry::of_wire(sent).map_err(|error| GridError::new(ErrorCode::DS_COL_ROWDATA_INVALID, error.to_string()))?;
+    if geometry.kind() == Kind::QuadraticSurface {
+        let message = "a QUADRATICSURFACE is for conditions, and cannot be stored in a row";
+        return Err(GridError::new(ErrorCode::DS_COL_ROWDATA_INVALID, message));
+    }
+    out.extend_from_slice(geometry.to_string().as_bytes());
     Ok(())
 }

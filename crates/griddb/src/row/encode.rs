@@ -3,9 +3,10 @@
 use super::lent::Lent;
 use super::{Layout, StoredRow, array};
 use crate::container::Container;
+use crate::geometry::Geometry;
 use crate::instant::{Instant, NANO_BYTES};
 use crate::key::{decode_key, row_id};
-use crate::schema::ColumnDefinition;
+use crate::schema::{ColumnDefinition, ElementType};
 use crate::wire::{put_var_bytes, put_var_size};
 use crate::{ErrorCode, GridError};
 use model::ColumnId;
@@ -175,6 +176,7 @@ impl RowSet {
             (None, Some(cell)) if column.is_array => array::to_wire(column.element, cell, &mut self.variable),
             // An array without elements: one byte that says so.
             (None, None) if column.is_array => put_var_bytes(&mut self.variable, &[1]),
+            (None, cell) if column.element == ElementType::Geometry => Geometry::put_wire_of_cell(cell, &mut self.variable),
             (None, cell) => put_var_bytes(&mut self.variable, cell.unwrap_or_default()),
         }
     }

@@ -95,9 +95,11 @@ impl RowSets {
         let results = body + REPLY_HEAD_BYTES;
         let before = (self.last, out.len());
         let outcome = match number {
-            statement::QUERY_TQL | statement::QUERY_TIME_SERIES_RANGE | statement::QUERY_TIME_SERIES_SAMPLING => {
-                self.take_result(results, out).map(|_| ())
-            }
+            statement::QUERY_TQL
+            | statement::QUERY_COLLECTION_GEOMETRY_RELATED
+            | statement::QUERY_COLLECTION_GEOMETRY_WITH_EXCLUSION
+            | statement::QUERY_TIME_SERIES_RANGE
+            | statement::QUERY_TIME_SERIES_SAMPLING => self.take_result(results, out).map(|_| ()),
             statement::EXECUTE_MULTIPLE_QUERIES => self.take_results(results, out),
             statement::FETCH_ROW_SET => self.take_part(results, out),
             _ => return,

@@ -194,9 +194,6 @@ impl Parser<'_> {
         }
         let (function, counts) = match Function::of_name(name, unit) {
             Some(found) => found,
-            None if name.starts_with("ST_") => {
-                return Err(GridError::new(ErrorCode::TQ_INTERNAL_NOT_IMPLEMENTED, "functions of GEOMETRY are not supported yet"));
-            }
             None => return Err(GridError::new(ErrorCode::TQ_FUNCTION_NOT_FOUND, format!("there is no function {name}"))),
         };
         if !counts.contains(&arguments.len()) {

@@ -1,5 +1,7 @@
 //! Functions of a condition.
 
+use super::geometry_function::GeometryFunction;
+use super::refusals::{out_of_range, wrong_type};
 use super::time::{self, TimeUnit, check_time};
 use super::value::Value;
 use crate::instant::{Instant, Precision};
@@ -24,14 +26,7 @@ pub(super) enum Function {
     ToEpochMs,
     TimestampAdd(TimeUnit),
     TimestampDiff(TimeUnit),
-}
-
-fn wrong_type(message: &'static str) -> GridError {
-    GridError::new(ErrorCode::TQ_CONSTRAINT_INVALID_ARGUMENT_TYPE, message)
-}
-
-fn out_of_range(message: &'static str) -> GridError {
-    GridError::new(ErrorCode::TQ_CONSTRAINT_INVALID_ARGUMENT_RANGE, message)
+    Geometry(GeometryFunction),
 }
 
 impl Function {
@@ -55,6 +50,7 @@ impl Function {
             ("TO_EPOCH_MS", None) => (Self::ToEpochMs, 1..=1),
             ("TIMESTAMPADD" | "TIMESTAMP_ADD", Some(unit)) => (Self::TimestampAdd(unit), 2..=2),
             ("TIMESTAMPDIFF" | "TIMESTAMP_DIFF", Some(unit)) => (Self::TimestampDiff(unit), 2..=2),
+            (_, None) => return GeometryFunction::of_name(name).map(|(function, counts)| (Self::Geometry(function), counts)),
             _ => return None,
         })
     }
@@ -76,6 +72,7 @@ impl Function {
             Self::CharLength | Self::Lower | Self::Upper | Self::Substring | Self::Concat => self.apply_text(arguments),
             Self::Round | Self::Ceiling | Self::Floor => self.apply_number(arguments),
             Self::ArrayLength | Self::Element => self.apply_array(arguments),
+            Self::Geometry(function) => function.apply(arguments),
             _ => self.apply_time(arguments),
         }
     }

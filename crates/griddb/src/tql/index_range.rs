@@ -3,11 +3,13 @@
 //! What is found this way has all of these rows, and may have others: the statement's condition is asked of each.
 
 use super::expression::Comparison;
+use super::geometries::meetings;
 use super::range::{KeyRange, comparisons, successor};
 use super::select::Select;
 use super::value::Value;
-use crate::container::Container;
-use crate::key::encode_indexed;
+use crate::container::{Container, ContainerIndex, IndexKind};
+use crate::geometry::{Geometry, grid};
+use crate::key::{encode_indexed, encode_indexed_start};
 use crate::schema::ElementType;
 use base::TableId;
 use model::operation::INDEX_VALUE_BYTES_MAX;
@@ -18,10 +20,18 @@ use std::ops::Bound;
 pub struct IndexRange {
     /// The table of the entries.
     pub entries: TableId,
-    /// What the keys of the entries begin with, from one value to another.
-    pub values: KeyRange,
+    /// What the keys of the entries begin with, from one value to another, in their order. None overlaps with another one.
+    pub values: Vec<KeyRange>,
     /// What all of them begin with if they are of one value: then they are in the order of the row keys.
     pub value: Option<Vec<u8>>,
+    /// How many entries a row has at most.
+    pub entries_a_row: usize,
+}
+
+/// Values of a TREE index, and the one if it is one.
+struct Values {
+    range: KeyRange,
+    value: Option<Vec<u8>>,
 }
 
 /// A value as entries have it.
@@ -88,19 +98,19 @@ impl Encoded {
     }
 }
 
-impl IndexRange {
+impl Values {
     fn restrict(&mut self, comparison: Comparison, encoded: Encoded) {
         let Encoded { low, high, is_exact } = encoded;
         match comparison {
             Comparison::Equal => {
                 self.value = (low == high).then(|| low.clone());
-                self.values.before(successor(&high));
-                self.values.from(low);
+                self.range.before(successor(&high));
+                self.range.from(low);
             }
-            Comparison::Less if is_exact => self.values.before(low),
-            Comparison::Less | Comparison::LessEqual => self.values.before(successor(&high)),
-            Comparison::Greater if is_exact => self.values.from(successor(&high)),
-            Comparison::Greater | Comparison::GreaterEqual => self.values.from(low),
+            Comparison::Less if is_exact => self.range.before(low),
+            Comparison::Less | Comparison::LessEqual => self.range.before(successor(&high)),
+            Comparison::Greater if is_exact => self.range.from(successor(&high)),
+            Comparison::Greater | Comparison::GreaterEqual => self.range.from(low),
             Comparison::NotEqual => {}
         }
     }
@@ -108,8 +118,8 @@ impl IndexRange {
     /// Whether a value may have an entry in it.
     fn has(&self, element: ElementType, cell: &[u8]) -> bool {
         let Encoded { low, high, .. } = Encoded::exact(element, cell);
-        let is_below = matches!(&self.values.lower, Bound::Included(lower) if high < *lower);
-        !is_below && !matches!(&self.values.upper, Bound::Excluded(upper) if low >= *upper)
+        let is_below = matches!(&self.range.lower, Bound::Included(lower) if high < *lower);
+        !is_below && !matches!(&self.range.upper, Bound::Excluded(upper) if low >= *upper)
     }
 }
 
@@ -118,29 +128,53 @@ impl Select {
     #[must_use]
     pub fn index_ranges(&self, container: &Container) -> Vec<IndexRange> {
         let (Some(filter), Some(_)) = (&self.filter, container.indexes().find(|index| index.entries.is_some())) else { return Vec::new() };
-        let mut found = Vec::new();
+        let (mut found, mut met) = (Vec::new(), Vec::new());
         comparisons(filter, &mut found);
+        meetings(filter, &mut met);
         let is_equal = |position: usize| found.iter().any(|(column, how, _)| *column == position && *how == Comparison::Equal);
         let key_len = container.definition.key_len;
         if key_len > 0 && (0..key_len).all(is_equal) {
             return Vec::new();
         }
-        let mut ranges = Vec::new();
-        for index in container.indexes() {
-            let (Some(entries), Some(position)) = (index.entries, index.columns.first()) else { continue };
-            let column = &container.definition.columns[*position];
-            let mut range = IndexRange { entries, values: KeyRange::everything(), value: None };
-            for (_, comparison, value) in found.iter().filter(|(column, ..)| column == position) {
-                if let Some(encoded) = Encoded::of(column.element, value) {
-                    range.restrict(*comparison, encoded);
-                }
+        let ranges = container.indexes().filter_map(|index| {
+            let position = *index.columns.first()?;
+            match index.kind {
+                IndexKind::Tree => tree_range(container, index, found.iter().filter(|(column, ..)| *column == position)),
+                IndexKind::Spatial => spatial_range(index, met.iter().find(|(column, _)| *column == position)?.1),
             }
-            let lacks_entries = container.may_lack_values(*position) && range.has(column.element, column.zero_cell());
-            if range.values != KeyRange::everything() && !lacks_entries {
-                ranges.push(range);
-            }
-        }
+        });
+        let mut ranges: Vec<IndexRange> = ranges.collect();
         ranges.sort_by_key(|range| range.value.is_none());
         ranges
     }
+}
+
+/// The entries of a TREE index that comparisons of its first column leave.
+fn tree_range<'a>(
+    container: &Container,
+    index: &ContainerIndex,
+    comparisons: impl Iterator<Item = &'a (usize, Comparison, &'a Value<'static>)>,
+) -> Option<IndexRange> {
+    let position = *index.columns.first()?;
+    let column = &container.definition.columns[position];
+    let mut values = Values { range: KeyRange::everything(), value: None };
+    for (_, comparison, value) in comparisons {
+        if let Some(encoded) = Encoded::of(column.element, value) {
+            values.restrict(*comparison, encoded);
+        }
+    }
+    let lacks_entries = container.may_lack_values(position) && values.has(column.element, column.zero_cell());
+    let is_bounded = values.range != KeyRange::everything() && !lacks_entries;
+    let entries = index.entries.filter(|_| is_bounded)?;
+    Some(IndexRange { entries, values: vec![values.range], value: values.value, entries_a_row: 1 })
+}
+
+/// The entries of a SPATIAL index that geometries have which may meet this one: none if it is nowhere. Rows without a value meet nothing.
+fn spatial_range(index: &ContainerIndex, geometry: &Geometry) -> Option<IndexRange> {
+    let range = |(first, last): grid::EntryRange| KeyRange {
+        lower: Bound::Included(encode_indexed_start(&first)),
+        upper: Bound::Excluded(successor(&encode_indexed_start(&last))),
+    };
+    let values = geometry.bounds().map_or_else(Vec::new, |bounds| grid::ranges(bounds).into_iter().map(range).collect());
+    Some(IndexRange { entries: index.entries?, values, value: None, entries_a_row: grid::ENTRIES_MAX })
 }

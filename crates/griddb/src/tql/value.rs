@@ -1,9 +1,11 @@
 //! Values in an expression.
 
+use crate::geometry::Geometry;
 use crate::instant::{Instant, Precision};
 use crate::schema::{ColumnDefinition, ElementType};
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 /// A value.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +21,8 @@ pub(super) enum Value<'a> {
     PreciseTime(Instant, Precision),
     /// A cell with an array of that type.
     Array(ElementType, Cow<'a, [u8]>),
+    /// Functions ask about it, nothing compares with it.
+    Geometry(Arc<Geometry>),
     /// Nothing compares with it.
     Blob,
 }
@@ -51,6 +55,11 @@ impl<'a> Value<'a> {
                 Cow::Borrowed(bytes) => Self::Text(String::from_utf8_lossy(bytes)),
                 Cow::Owned(bytes) => Self::Text(Cow::Owned(String::from_utf8_lossy(&bytes).into_owned())),
             },
+            // What clients have put is one.
+            ElementType::Geometry => {
+                let geometry = std::str::from_utf8(&cell).ok().and_then(|text| Geometry::parse(text).ok());
+                geometry.map_or(Self::Null, |geometry| Self::Geometry(Arc::new(geometry)))
+            }
             ElementType::Blob => Self::Blob,
         }
     }
@@ -99,6 +108,7 @@ impl<'a> Value<'a> {
             Self::Double(value) => Value::Double(value),
             Self::Time(value) => Value::Time(value),
             Self::PreciseTime(time, precision) => Value::PreciseTime(time, precision),
+            Self::Geometry(geometry) => Value::Geometry(geometry),
             Self::Blob => Value::Blob,
         }
     }
@@ -108,6 +118,7 @@ impl<'a> Value<'a> {
         match self {
             Self::Text(text) => text.len(),
             Self::Array(_, cell) => cell.len(),
+            Self::Geometry(geometry) => geometry.heap_bytes(),
             _ => 0,
         }
     }

@@ -124,6 +124,8 @@ pub struct SchemaEnvironment<'a> {
     pub(crate) knows_cdc: bool,
     /// Whether every member knows indexes of record sets.
     pub(crate) knows_record_set_indexes: bool,
+    /// Whether every member of the cluster knows what SPATIAL indexes of containers are.
+    pub(crate) knows_spatial_indexes: bool,
 }
 
 /// A change that can be made.

@@ -141,6 +141,7 @@ impl Core {
                     knows_masks: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_masks()),
                     knows_role_limits: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_role_limits()),
                     knows_cdc: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_cdc()),
+                    knows_spatial_indexes: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_spatial_indexes()),
                     knows_record_set_indexes: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_record_set_indexes()),
                 };
                 let ResolvedChange { update, warnings } = change.resolve(&self.schema, &mut environment)?;

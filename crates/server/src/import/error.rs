@@ -98,7 +98,7 @@ pub(crate) enum ImportError {
         container: String,
     },
     /// An index of a kind that is not here.
-    #[error("it is no TREE")]
+    #[error("it is neither TREE nor SPATIAL")]
     OtherIndex,
     /// What was tried for as long as there was patience.
     #[error(transparent)]

@@ -3,10 +3,11 @@
 
 use crate::harness::{Folder, Server, end, kill, refused, start, tarndb};
 use griddb::client::{self, ContainerId, Description};
+use griddb::geometry::Geometry;
 use griddb::row::{RowReader, RowsWriter};
 use griddb::schema::{ColumnDefinition, Kind};
 use griddb::wire::{Reader, statement};
-use griddb::{ContainerName, ElementType};
+use griddb::{ContainerName, ElementType, IndexKind};
 use load::griddb::GridDbSettings;
 use load::griddb::client::Client;
 use std::net::TcpListener;
@@ -157,7 +158,7 @@ fn fill_all(client: &mut Client) -> Vec<&'static str> {
     let array = ColumnDefinition { is_array: true, ..column("texts", ElementType::String) };
     let mut columns = vec![key("id", ElementType::String)];
     columns.extend(all.map(|(name, element)| column(name, element)));
-    columns.push(array);
+    columns.extend([array, column("place", ElementType::Geometry)]);
     let values = all.map(|(_, element)| {
         let mut bytes = vec![0; element.fixed_bytes().unwrap_or(5)];
         bytes[0] = 1;
@@ -165,13 +166,15 @@ fn fill_all(client: &mut Client) -> Vec<&'static str> {
     });
     // An array of two texts: the size of each before it, and how many there are before these.
     let texts = Some(vec![5, 3, b'a', 5, b'b', b'c']);
-    let whole: Row = [vec![text("whole")], values.to_vec(), vec![texts]].concat();
-    let nulls: Row = [vec![text("nulls")], vec![None; 11]].concat();
+    let place = Geometry::parse("LINESTRING(1 2,3 0.5;4326)").unwrap().to_wire();
+    let whole: Row = [vec![text("whole")], values.to_vec(), vec![texts, Some(place)]].concat();
+    let nulls: Row = [vec![text("nulls")], vec![None; 12]].concat();
     fill(client, "AllTypes", (Kind::Collection, &columns, 1), &[whole, nulls]);
     let id = described(client, "AllTypes").unwrap().id;
-    for (name, columns) in [("by_i", &[4][..]), ("by_i_l", &[4, 5])] {
+    let indexes = [("by_i", &[4][..], IndexKind::Tree), ("by_place", &[12], IndexKind::Spatial), ("by_i_l", &[4, 5], IndexKind::Tree)];
+    for index in indexes {
         let place = (statement::CREATE_INDEX, client.partition_of(&ContainerName::parse("AllTypes")));
-        client.ask("an index", place, |out| client::change_index(id, (name, columns), &[], out), |_| Ok(())).unwrap();
+        client.ask("an index", place, |out| client::change_index(id, index, &[], out), |_| Ok(())).unwrap();
     }
     let composite = [key("a", ElementType::String), key("b", ElementType::Long), column("v", ElementType::String)];
     let rows: Vec<Row> = (0..50).map(|number| vec![text("same"), long(number), text("v")]).collect();
@@ -364,8 +367,10 @@ fn another_run_brings_what_the_target_has_lost() {
     }
     let id = described(&mut target, "AllTypes").unwrap().id;
     let place = (statement::DROP_INDEX, target.partition_of(&ContainerName::parse("AllTypes")));
-    target.ask("to drop an index", place, |out| client::change_index(id, ("by_i_l", &[4, 5]), &[0, 0], out), |_| Ok(())).unwrap();
-    assert_eq!(described(&mut target, "AllTypes").unwrap().indexes.len(), 2);
+    target
+        .ask("to drop an index", place, |out| client::change_index(id, ("by_i_l", &[4, 5], IndexKind::Tree), &[0, 0], out), |_| Ok(()))
+        .unwrap();
+    assert_eq!(described(&mut target, "AllTypes").unwrap().indexes.len(), 3);
     let text = said(&servers, &["public", "--verify"], 0);
     assert!(text.contains("3 of 5 containers are copied") && text.contains("129 rows copied"), "{text}");
     assert_eq!(described(&mut target, "AllTypes").unwrap().indexes, described(&mut source, "AllTypes").unwrap().indexes);
@@ -400,7 +405,9 @@ fn indexes_that_are_refused_are_told_on_each_run() {
     let index = |client: &mut Client, position: usize| {
         let id = fill(client, "t", (Kind::Collection, &columns, 1), &[]);
         let place = (statement::CREATE_INDEX, client.partition_of(&ContainerName::parse("t")));
-        client.ask("an index", place, |out| client::change_index(id, ("same", &[position]), &[], out), |_| Ok(())).unwrap();
+        client
+            .ask("an index", place, |out| client::change_index(id, ("same", &[position], IndexKind::Tree), &[], out), |_| Ok(()))
+            .unwrap();
     };
     index(&mut source, 1);
     // The name is taken by an index of another column.

@@ -365,7 +365,6 @@ class ContainersTest extends Suite {
   @Test
   void whatIsNotServedIsRefused() throws Exception {
     Collection<Long, Row> mine = collection("unsupported", PLAIN);
-    assertRefused(UNSUPPORTED, () -> collection("geometry", keyed(column("id", GSType.LONG), column("g", GSType.GEOMETRY))));
     TimeSeriesProperties expiring = new TimeSeriesProperties();
     expiring.setRowExpiration(1, TimeUnit.HOUR);
     ContainerInfo info = series(column("at", GSType.TIMESTAMP), column("v", GSType.DOUBLE));

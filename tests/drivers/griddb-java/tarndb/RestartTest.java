@@ -90,6 +90,13 @@ class RestartTest extends Suite {
     precise.createIndex("ns");
     precise.put(row(precise, 1, PreciseTimesTest.time(7, 123_456_000), PreciseTimesTest.time(7, 123_456_789)));
 
+    Collection<Integer, Row> places = collection(how + "Places", GeometryTest.PLACES);
+    places.createIndex("geom");
+    for (int id = 0; id < 50; id++) {
+      places.put(row(places, id, GeometryTest.geometry("POINT(" + id + " 0.5;4326)"), "after"));
+    }
+    places.remove(7);
+
     writers.forEach(Thread::start);
     for (Writer writer : writers) {
       Server.until("some rows are acknowledged", () -> writer.acknowledged.get() > 300 || writer.error.get() != null);
@@ -122,6 +129,11 @@ class RestartTest extends Suite {
     assertEquals(TimeUnit.NANOSECOND, store.getContainerInfo(name(how + "Precise")).getColumnInfo(2).getTimePrecision());
     assertEquals(PreciseTimesTest.time(7, 123_456_000), stillPrecise.get(1).getPreciseTimestamp(1));
     assertEquals(List.of(1), keys(stillPrecise, "SELECT * WHERE ns = TIMESTAMP_NS('1970-01-01T00:00:07.123456789Z')"));
+    Collection<Integer, Row> stillPlaces = store.getCollection(name(how + "Places"));
+    assertEquals(GeometryTest.geometry("POINT(3 0.5;4326)"), stillPlaces.get(3).getGeometry(1));
+    String near = "SELECT * WHERE ST_MBRIntersects(geom, ST_MakeRect(4.5, 0, 9, 1))";
+    IndexesTest.untilAnalysis("geom 4", stillPlaces, near);
+    assertEquals(List.of(5, 6, 8, 9), keys(stillPlaces, near));
     Collection<Long, Row> stillIndexed = store.getCollection(name(how + "Indexed"));
     IndexesTest.untilAnalysis("v 9", stillIndexed, "SELECT * WHERE v = 3");
     assertEquals(List.of(3L, 23L, 33L, 43L, 53L, 63L, 73L, 83L, 93L), keys(stillIndexed, "SELECT * WHERE v = 3"));

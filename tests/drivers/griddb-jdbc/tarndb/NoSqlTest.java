@@ -2,6 +2,7 @@ package tarndb;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import com.toshiba.mwcloud.gs.Collection;
 import com.toshiba.mwcloud.gs.ColumnInfo;
@@ -9,7 +10,9 @@ import com.toshiba.mwcloud.gs.ContainerInfo;
 import com.toshiba.mwcloud.gs.ContainerType;
 import com.toshiba.mwcloud.gs.GSException;
 import com.toshiba.mwcloud.gs.GSType;
+import com.toshiba.mwcloud.gs.Geometry;
 import com.toshiba.mwcloud.gs.GridStore;
+import com.toshiba.mwcloud.gs.IndexType;
 import com.toshiba.mwcloud.gs.Row;
 import com.toshiba.mwcloud.gs.TimeSeries;
 import java.sql.SQLException;
@@ -100,6 +103,28 @@ class NoSqlTest extends Suite {
     assertEquals(List.of("x", "y"), List.of(collection.get("a").getStringArray(2)), "an array that SQL does not show is kept");
     update("DROP TABLE " + name);
     assertNull(store.getContainerInfo(name));
+  }
+
+  @Test
+  void aGeometryIsForNoSql() throws Exception {
+    String name = name("Places");
+    store.dropContainer(name);
+    Collection<Integer, Row> places = store.putCollection(name,
+        info(ContainerType.COLLECTION, column("id", GSType.INTEGER), column("geom", GSType.GEOMETRY), column("n", GSType.INTEGER)), false);
+    Geometry point = Geometry.valueOf("POINT(1 2;4326)");
+    places.put(row(places, 1, point, 1));
+    assertEquals("1|null|1", query("SELECT * FROM " + name));
+    assertEquals("1", query("SELECT id FROM " + name + " WHERE geom IS NULL"));
+    assertEquals(1, update("UPDATE " + name + " SET n = n + 1"));
+    assertEquals(2, places.get(1).getInteger(2));
+    assertEquals(point, places.get(1).getGeometry(1), "a geometry that SQL does not show is kept");
+    assertThrows(SQLException.class, () -> update("INSERT INTO " + name + " VALUES (2, 'POINT(1 2)', 3)"));
+    update("CREATE INDEX near ON " + name + " (geom)");
+    assertEquals("near|SPATIAL|geom", query("SELECT INDEX_NAME, INDEX_TYPE, COLUMN_NAME FROM \"#index_info\" WHERE TABLE_NAME = '" + name + "' AND COLUMN_NAME = 'geom'"));
+    assertEquals("GEOMETRY", query("SELECT TYPE_NAME FROM \"#columns\" WHERE TABLE_NAME = '" + name + "' AND COLUMN_NAME = 'geom'"));
+    update("DROP INDEX near ON " + name);
+    assertEquals(IndexType.TREE, store.getContainerInfo(name).getIndexInfoList().get(0).getType());
+    assertEquals(1, store.getContainerInfo(name).getIndexInfoList().size());
   }
 
   @Test

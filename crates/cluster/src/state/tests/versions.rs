@@ -2,7 +2,7 @@
 
 use super::*;
 use model::record_set::NewBin;
-use model::{Index, IndexPart};
+use model::{CONTAINER_OPTION, Index, IndexPart};
 
 #[test]
 fn roles_wait_until_every_member_knows_them() {
@@ -95,6 +95,32 @@ fn indexes_of_record_sets_wait_until_every_member_knows_them() {
     assert_eq!(cluster.apply(&change(&schema, &cluster.state.clone())), Outcome::Refused(Refused::BadSchema));
     cluster.apply(&Command::Started { node: NodeId(1), previous: 1, profile: knows(1, 3, 4, 18) });
     assert_eq!(cluster.apply(&change(&schema, &cluster.state.clone())), Outcome::Done);
+}
+
+#[test]
+fn spatial_indexes_of_containers_wait_until_every_member_knows_them() {
+    let founder = knows(1, 1, 4, 18);
+    let mut cluster = Cluster { state: State::founded(7, "test".to_owned(), founder, Schema::empty(), 1), index: 1 };
+    // A container is a table with this option. What it is made of does not matter here.
+    let bin = NewBin { name: "n".to_owned(), kind: 1, kind_name: "integer", data_type: DataType::Text };
+    let mut schema = Schema::empty().declare_bins("test", "c", &[bin], 3).expect("names that can be").expect("a new set").schema;
+    let table = Arc::make_mut(schema.keyspaces.get_mut("test").expect("the keyspace")).tables.get_mut("c").expect("the table");
+    let table = Arc::make_mut(table);
+    let column = table.records.take().and_then(|records| records.column(b"n", 1)).expect("the column");
+    table.options.kept.insert(CONTAINER_OPTION.to_owned(), KeptOption::Map(BTreeMap::new()));
+    let index = |part| Index { id: TableId(77), name: "by_n".to_owned(), column, part, class: None, options: BTreeMap::new() };
+    let mut with_index = |part, version| {
+        let keyspace = Arc::make_mut(schema.keyspaces.get_mut("test").expect("the keyspace"));
+        Arc::make_mut(keyspace.tables.get_mut("c").expect("the table")).indexes.insert("by_n".to_owned(), Arc::new(index(part)));
+        (schema.version, schema.next_table) = (version, TableId(78));
+        schema_blob::encode(&schema)
+    };
+    let (tree, spatial) = (with_index(IndexPart::Value, 98), with_index(IndexPart::Values, 99));
+    let change = |document: &[u8], state: &State| Command::Schema { expected: state.schema.version, document: document.to_vec() };
+    assert_eq!(cluster.apply(&change(&spatial, &cluster.state.clone())), Outcome::Refused(Refused::BadSchema));
+    assert_eq!(cluster.apply(&change(&tree, &cluster.state.clone())), Outcome::Done, "a TREE index is known since long");
+    cluster.apply(&Command::Started { node: NodeId(1), previous: 1, profile: knows(1, 2, 4, 19) });
+    assert_eq!(cluster.apply(&change(&spatial, &cluster.state.clone())), Outcome::Done);
 }
 
 #[test]

@@ -115,7 +115,7 @@ fn what_is_wrong_is_told() {
         ("SELECT SUM(name)", ErrorCode::TQ_COLUMN_CANNOT_AGGREGATE),
         ("SELECT COUNT(*) ORDER BY id", ErrorCode::TQ_SYNTAX_ERROR_ORDERBY_WITH_AGGREGATION),
         ("SELECT TIME_AVG(size)", ErrorCode::TQ_CONSTRAINT_SELECTION_ABUSE),
-        ("SELECT * WHERE ST_MBRIntersects(id, 1)", ErrorCode::TQ_INTERNAL_NOT_IMPLEMENTED),
+        ("SELECT * WHERE ST_MBRIntersects(id, 1)", ErrorCode::TQ_CONSTRAINT_INVALID_ARGUMENT_TYPE),
         ("EXPLAIN", ErrorCode::TQ_SYNTAX_ERROR_EXECUTION),
     ];
     for (text, code) in cases {

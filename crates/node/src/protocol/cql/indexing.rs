@@ -10,7 +10,6 @@ use crate::core::Core;
 use crate::message::{Message, PartId};
 use crate::protocol::Reply;
 use crate::requests::{REQUEST_BYTES, Request};
-use aerospike::index::values_within;
 use base::TableId;
 use cql::cdc;
 use cql::exec::ViewEntries;
@@ -19,7 +18,7 @@ use cql::plan::view_plans;
 use cql::wire::{ProtocolVersion, StreamId};
 use engine::Sequence;
 use io::Reactor;
-use model::operation::batch_log;
+use model::operation::{IndexedValues, batch_log};
 use model::{Index, Schema, Table};
 use shard::{Access, DerivedTruncation, Observation, ShardError, VectorIndex};
 use std::collections::{BTreeSet, VecDeque};
@@ -29,6 +28,11 @@ use std::sync::Arc;
 const AGAIN_US: u64 = 500_000;
 /// Between two looks while there are writes.
 const LOOK_EVERY_US: u64 = 1_000_000;
+
+/// Tells what entries an index has of a cell, where only the protocol of those who made it knows.
+fn values_within(table: &Table, index: &Index) -> Option<Arc<dyn IndexedValues>> {
+    aerospike::index::values_within(table, index).or_else(|| griddb::container::values_within(table, index))
+}
 
 /// The observers of a table of the schema.
 pub(crate) fn observations(schema: &Schema, table: &Arc<Table>) -> Vec<Observation> {

@@ -31,6 +31,8 @@ fn kind(number: i32) -> Option<(Category, &'static str)> {
         statement::ABORT_TRANSACTION => (Other, "ABORT_TRANSACTION"),
         statement::GET_ROW => (Query, "GET_ROW"),
         statement::QUERY_TQL => (Query, "QUERY_TQL"),
+        statement::QUERY_COLLECTION_GEOMETRY_RELATED => (Query, "QUERY_COLLECTION_GEOMETRY_RELATED"),
+        statement::QUERY_COLLECTION_GEOMETRY_WITH_EXCLUSION => (Query, "QUERY_COLLECTION_GEOMETRY_WITH_EXCLUSION"),
         statement::PUT_ROW => (Dml, "PUT_ROW"),
         statement::PUT_MULTIPLE_ROWS => (Dml, "PUT_MULTIPLE_ROWS"),
         statement::UPDATE_ROW_BY_ID => (Dml, "UPDATE_ROW_BY_ID"),

@@ -60,6 +60,10 @@ impl SchemaChange for Declaration {
             let message = "indexes can be made once every member of the cluster runs a program that knows them";
             return Err(refused(GridError::unsupported(message)));
         }
+        if changed.schema.has_spatial_indexes() && !environment.knows_spatial_indexes {
+            let message = "SPATIAL indexes can be made once every member of the cluster runs a program that knows them";
+            return Err(refused(GridError::unsupported(message)));
+        }
         let stored =
             |schema: &Schema| schema.table(&self.database, &changed.table.name).into_iter().flat_map(|table| table.stored()).collect();
         let (before, after): (Vec<TableId>, Vec<TableId>) = (stored(schema), stored(&changed.schema));

@@ -16,6 +16,8 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+mod geometries;
+
 const COLUMNS: [(&str, ElementType); 12] = [
     ("id", ElementType::Long),
     ("bool", ElementType::Bool),
@@ -140,7 +142,8 @@ impl Node {
         operation.run(&context, &self.rows, &mut writes, out).unwrap();
         for row in writes.rows() {
             let Some(table) = self.schema.tables().find(|table| table.id == row.partition.table) else { continue };
-            for (_, entries) in index::observers(table) {
+            for (index, entries) in index::observers(table) {
+                let entries = entries.of_values_within(griddb::container::values_within(table, &index));
                 let (partition, clustering) = (row.partition, row.clustering);
                 let old = self.rows.get(&partition, clustering).unwrap();
                 let change = RowChange { partition, clustering, old, new: row.row, purge_after_s: None, group: &writes };
@@ -155,14 +158,18 @@ impl Node {
 
     /// Makes a container; its number.
     fn put_container(&mut self, name: &str) -> i64 {
+        self.put_container_of(name, &COLUMNS)
+    }
+
+    fn put_container_of(&mut self, name: &str, columns: &[(&str, ElementType)]) -> i64 {
         let mut arguments = 0_i32.to_le_bytes().to_vec();
         ContainerName::parse(name).write(&mut arguments);
         arguments.extend_from_slice(&[0, 0]);
-        arguments.extend_from_slice(&(COLUMNS.len() as i32).to_le_bytes());
-        for (name, element) in COLUMNS {
+        arguments.extend_from_slice(&(columns.len() as i32).to_le_bytes());
+        for (name, element) in columns {
             arguments.extend_from_slice(&(name.len() as i32).to_le_bytes());
             arguments.extend_from_slice(name.as_bytes());
-            arguments.extend_from_slice(&[element as u8, 0]);
+            arguments.extend_from_slice(&[*element as u8, 0]);
         }
         // One column makes the key; no affinity.
         arguments.extend_from_slice(&[1, 0, 0, 0, 0, 0, 0, 0]);
@@ -174,7 +181,8 @@ impl Node {
         let mut arguments = [&container.to_le_bytes()[..], &[0; 8]].concat();
         arguments.extend_from_slice(&[13, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0]);
         arguments.extend_from_slice(&column.to_le_bytes());
-        arguments.push(0);
+        // Of the type that fits the column.
+        arguments.push(0xFF);
         self.serve(statement::CREATE_INDEX, &arguments);
     }
 
@@ -192,7 +200,8 @@ impl Node {
         let table: Arc<Table> = Arc::clone(self.schema.tables().find(|table| i64::from(table.id.0) == container).unwrap());
         let slot = griddb::token_of_partition(5).slot();
         for index in table.indexes.values() {
-            let stretch = Backfill::new(&table, index, slot).unwrap();
+            let within = griddb::container::values_within(&table, index);
+            let stretch = Backfill::new(&table, index, slot).unwrap().of_values_within(within);
             let mut reply = Vec::new();
             while Backfilled::read(&reply) != Some(Backfilled::Complete) {
                 reply.clear();

@@ -148,9 +148,9 @@ impl<'a> Copier<'a> {
         if index.columns.iter().copied().eq(0..container.key_len) {
             return Ok(());
         }
-        let IndexDescription { name, columns, is_tree } = index;
-        let made = if *is_tree {
-            let write = |out: &mut Vec<u8>| change_index(id, (name, columns), &[], out);
+        let IndexDescription { name, columns, kind } = index;
+        let made = if let Some(kind) = *kind {
+            let write = |out: &mut Vec<u8>| change_index(id, (name, columns, kind), &[], out);
             let place = (statement::CREATE_INDEX, &container.name);
             let target = &mut self.target;
             self.copying.jobs.patiently(|| target.ask("to make an index of", place, write, |_| Ok(())))
