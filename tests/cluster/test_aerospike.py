@@ -125,6 +125,16 @@ def test_members_have_the_same_modules_and_apply_them(cluster):
         assert [caller.apply(key(n), "shared", "add", ["made", n]) for n in range(100)] == list(range(100))
         records = caller.batch_apply([key(n) for n in range(100)], "shared", "add", ["other", 1]).batch_records
         assert [record.result for record in records] == [0] * 100
+        # Each member does its part of a job, and tells of it.
+        job = caller.scan_apply(NAMESPACE, SET, "shared", "add", ["job", 7])
+
+        def told(node):
+            return dict(pair.split("=", 1) for pair in info(cluster, node, f"query-show:trid={job}").split(":"))
+
+        until("every member has done its part", lambda: all(told(node)["status"] == "done(ok)" for node in cluster.nodes), 60)
+        parts = [int(told(node)["recs-succeeded"]) for node in cluster.nodes]
+        assert sum(parts) == 100 and min(parts) > 0, parts
+        assert [caller.get(key(n))[2]["job"] for n in range(100)] == [7] * 100
         cluster.nodes[0].kill()
         assert [caller.apply(key(n), "shared", "add", ["made", 1], PATIENT) for n in range(100)] == [n + 1 for n in range(100)]
 

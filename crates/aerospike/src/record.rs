@@ -127,6 +127,16 @@ impl<'a> Record<'a> {
         self.bins(set).find(|(bin, _)| bin.name.as_bytes() == name).map(|(bin, value)| particle(bin, value))
     }
 
+    /// The seconds that are left of its life; 0 for ever.
+    pub(crate) fn ttl_left_s(&self, now_s: u32) -> u32 {
+        if self.stamp.ttl_s == 0 { 0 } else { self.stamp.expires_at_s.saturating_sub(1 + now_s) }
+    }
+
+    /// When it was written, in milliseconds since the protocol's clock started.
+    pub(crate) fn updated_ms(&self) -> i64 {
+        (self.stamp.timestamp / 1_000 - i64::from(EPOCH_S) * 1_000).max(0)
+    }
+
     /// The generation that a write gives it.
     pub(crate) fn next_generation(&self) -> u16 {
         if self.generation == GENERATION_MAX { 1 } else { self.generation + 1 }

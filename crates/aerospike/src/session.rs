@@ -5,6 +5,7 @@
 
 use crate::index::{IndexChange, IndexRefusal};
 use crate::info::{NodeView, Truncation, answer, write_value};
+use crate::jobs::Abort;
 use crate::udf::ModuleChange;
 use crate::wire::{HEADER_BYTES, Header, Kind, Message, Proto, WireError, decompress};
 use crate::{ResultCode, exec::Shape};
@@ -41,6 +42,9 @@ pub trait Server {
 
     /// Registers a module of functions or takes one away; answered as [`Server::truncate`] is.
     fn change_module(&mut self, change: &ModuleChange, value: &mut Vec<u8>) -> Progress;
+
+    /// Ends jobs, and appends the value that is answered.
+    fn abort_jobs(&mut self, abort: Abort, value: &mut Vec<u8>);
 
     /// A request about records, and the bytes that it was decoded from. Appends the whole reply, or pieces of it when the rest comes later.
     fn message(&mut self, message: &Message<'_>, body: &[u8], out: &mut Vec<u8>) -> Progress;
@@ -228,6 +232,10 @@ impl Session {
             Change::Truncation(truncation) => server.truncate(&truncation, &mut value),
             Change::Index(change) => server.change_index(&change, &mut value),
             Change::Module(change) => server.change_module(&change, &mut value),
+            Change::Abort(abort) => {
+                server.abort_jobs(abort, &mut value);
+                Progress::Replied
+            }
             Change::Refused(refusal) => {
                 value.extend_from_slice(refusal.as_bytes());
                 Progress::Replied
@@ -263,6 +271,7 @@ enum Change<'a> {
     Truncation(Truncation<'a>),
     Index(IndexChange),
     Module(ModuleChange),
+    Abort(Abort),
     /// What is answered to one that cannot be.
     Refused(String),
 }
@@ -275,6 +284,9 @@ impl<'a> Change<'a> {
         }
         if let Some(change) = ModuleChange::of_request(names) {
             return Some(change.map_or_else(Self::Refused, Self::Module));
+        }
+        if let Some(abort) = Abort::of_request(names) {
+            return Some(abort.map_or_else(Self::Refused, Self::Abort));
         }
         let refused = |IndexRefusal { code, message }| Self::Refused(format!("ERROR:{}:{message}", code.0));
         IndexChange::of_request(names).map(|change| change.map_or_else(refused, Self::Index))

@@ -6,12 +6,14 @@ mod fuzzer;
 use aerospike::exec::{Namespace, Options, Work, start};
 use aerospike::index::{Definition, IndexChange};
 use aerospike::info::{NodeView, Truncation};
+use aerospike::jobs::{Abort, Jobs};
 use aerospike::security::{self, Command};
 use aerospike::session::{Progress, Server, Session};
 use aerospike::udf::ModuleChange;
 use aerospike::wire::*;
 use fuzzer::{fuzz, is_full_run};
 use model::Schema;
+use std::sync::Arc;
 
 const CREATE: &str = "sindex-create:ns=test;set=demo;indexname=i;context=kiI=;indextype=LIST;indexdata=a,NUMERIC\n";
 
@@ -61,6 +63,7 @@ fn corpus() -> Vec<Vec<u8>> {
 struct Node {
     schema: Schema,
     namespaces: Vec<Namespace>,
+    jobs: Arc<Jobs>,
     started: u32,
     declared: u32,
 }
@@ -68,12 +71,13 @@ struct Node {
 impl Node {
     fn new() -> Self {
         let namespaces = vec![Namespace { name: "test".to_owned(), default_ttl_s: 0 }];
-        Self { schema: Schema::empty(), namespaces, started: 0, declared: 0 }
+        Self { schema: Schema::empty(), namespaces, jobs: Arc::default(), started: 0, declared: 0 }
     }
 
     fn start(&mut self, message: &Message<'_>, body: &[u8]) {
         for _ in 0..2 {
-            let options = Options { namespaces: &self.namespaces, cores: 2, record_bytes_max: 1 << 20, is_primary: None };
+            let options =
+                Options { namespaces: &self.namespaces, cores: 2, record_bytes_max: 1 << 20, is_primary: None, jobs: Some(&self.jobs) };
             match start(&self.schema, message, body, &options) {
                 Ok(Work::Declare(needs)) => {
                     self.declared += 1;
@@ -89,7 +93,7 @@ impl Node {
                         return;
                     }
                 }
-                Ok(Work::Record(_) | Work::Coordinate(_)) => {
+                Ok(Work::Record(_) | Work::Coordinate(_) | Work::Background(_)) => {
                     self.started += 1;
                     return;
                 }
@@ -110,6 +114,10 @@ impl Server for Node {
         Progress::Replied
     }
 
+    fn abort_jobs(&mut self, abort: Abort, value: &mut Vec<u8>) {
+        value.extend_from_slice(abort.run(&self.jobs).as_bytes());
+    }
+
     fn view(&self) -> NodeView<'_> {
         NodeView {
             node_name: "A1",
@@ -119,6 +127,8 @@ impl Server for Node {
             namespaces: &self.namespaces,
             schema: &self.schema,
             built_indexes: Vec::new(),
+            jobs: &self.jobs,
+            now_us: 0,
             uptime_s: 0,
             client_connections: 1,
             cluster: None,

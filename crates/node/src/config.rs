@@ -9,6 +9,7 @@ use crate::logins::{HashedFor, SessionKey};
 use crate::protocol::Protocol;
 use crate::transport::ClientTlsConfig;
 use aerospike::exec::Namespace;
+use aerospike::jobs::Jobs;
 use cql::wire::FRAME_BODY_BYTES_MAX;
 use io::ListenerId;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -85,6 +86,8 @@ pub struct AerospikeConfig {
     pub(crate) replication_factor: u8,
     /// What the tokens of clients' sessions are signed with.
     pub(crate) session_key: SessionKey,
+    /// Scans and queries of all cores that clients may ask after.
+    pub(crate) jobs: Arc<Jobs>,
 }
 
 impl AerospikeConfig {
@@ -92,7 +95,13 @@ impl AerospikeConfig {
     #[must_use]
     pub fn new(host_id: u128, namespaces: Vec<String>, replication_factor: u8) -> Self {
         let namespaces = namespaces.into_iter().map(|name| Namespace { name, default_ttl_s: 0 }).collect();
-        Self { namespaces, node_name: aerospike_name(host_id), replication_factor, session_key: SessionKey::default() }
+        Self {
+            namespaces,
+            node_name: aerospike_name(host_id),
+            replication_factor,
+            session_key: SessionKey::default(),
+            jobs: Arc::default(),
+        }
     }
 
     pub(crate) fn has_namespace(&self, name: &str) -> bool {

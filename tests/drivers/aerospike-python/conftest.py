@@ -21,6 +21,8 @@ NAMESPACE = "test"
 EXTERNAL = os.environ.get("TARNDB_TEST_AEROSPIKE")
 BACK_SECONDS_MAX = 30
 sets = itertools.count()
+# Where clients look for modules whose stream functions they run themselves: all clients of a process where the first one was told to.
+MODULES = tempfile.TemporaryDirectory(prefix="aerospike-lua-")
 
 
 @pytest.fixture(scope="session")
@@ -44,7 +46,8 @@ def connected(endpoint):
     """A client that has just connected, with time enough for a busy machine."""
     policy = {"total_timeout": 20_000, "socket_timeout": 20_000}
     names = ["read", "write", "operate", "remove", "batch", "scan", "query"]
-    return aerospike.client({"hosts": [endpoint], "policies": {name: policy for name in names}}).connect()
+    config = {"hosts": [endpoint], "lua": {"user_path": MODULES.name}, "policies": {name: policy for name in names}}
+    return aerospike.client(config).connect()
 
 
 @pytest.fixture(scope="session")

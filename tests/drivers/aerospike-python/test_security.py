@@ -8,9 +8,10 @@ import time
 import aerospike
 import pytest
 from aerospike import exception
+from aerospike_helpers.operations import operations
 
 import server
-from conftest import EXTERNAL, NAMESPACE
+from conftest import EXTERNAL, MODULES, NAMESPACE
 
 pytestmark = pytest.mark.skipif(bool(EXTERNAL) and "TARNDB_TEST_RESTART" not in os.environ, reason="the server under test is not TarnDB")
 
@@ -33,7 +34,8 @@ def connected(guarded, user, password, **config):
     policy = {"total_timeout": 20_000, "socket_timeout": 20_000}
     policies = {name: policy for name in ["read", "write", "operate", "remove", "batch", "scan", "query"]}
     policies |= {"login_timeout_ms": 20_000, **config}
-    return aerospike.client({"hosts": [(host, int(port))], "user": user, "password": password, "policies": policies}).connect()
+    config = {"hosts": [(host, int(port))], "lua": {"user_path": MODULES.name}, "user": user, "password": password, "policies": policies}
+    return aerospike.client(config).connect()
 
 
 @contextlib.contextmanager
@@ -131,7 +133,7 @@ def test_privileges_are_of_a_namespace_or_a_set(guarded, boss, refused):
 
 def test_functions_are_registered_and_applied_by_those_who_may(guarded, boss, refused, tmp_path):
     path = tmp_path / "mine.lua"
-    path.write_text("function put(rec, n) rec.n = n if aerospike:exists(rec) then aerospike:update(rec) else aerospike:create(rec) end return n end")
+    path.write_text("function put(rec, n) rec.n = n if aerospike:exists(rec) then aerospike:update(rec) else aerospike:create(rec) end return n end function same(stream) return stream end")
     key = (NAMESPACE, "mine", "applied")
     boss.admin_create_user("udo", "pass", ["read-write"], policy=ADMIN)
     with login(guarded, "udo", "pass") as udo:
@@ -146,9 +148,30 @@ def test_functions_are_registered_and_applied_by_those_who_may(guarded, boss, re
         assert udo.apply(key, "mine", "put", [2]) == 2
         assert [record.result for record in udo.batch_apply([key], "mine", "put", [3]).batch_records] == [0]
         assert udo.get(key)[2] == {"n": 3}
-        boss.admin_revoke_roles("udo", ["udf-admin"], policy=ADMIN)
+        jobs = [udo.scan_apply(NAMESPACE, "mine", "mine", "put", [4])]
+        boss.admin_revoke_roles("udo", ["udf-admin", "read-write-udf"], policy=ADMIN)
         with refused(81):
             udo.udf_remove("mine.lua")
+        with refused(81):
+            udo.scan_apply(NAMESPACE, "mine", "mine", "put", [5])
+        with refused(81):
+            stream = udo.query(NAMESPACE, "mine")
+            stream.apply("mine", "same")
+            stream.results()
+        # Operations take no more than to write.
+        scan = udo.scan(NAMESPACE, "mine")
+        scan.add_ops([operations.write("m", 6)])
+        jobs.append(scan.execute_background())
+        for job in jobs:
+            while udo.job_info(job, aerospike.JOB_SCAN)["status"] == aerospike.JOB_STATUS_INPROGRESS:
+                time.sleep(0.02)
+        assert udo.get(key)[2] == {"n": 4, "m": 6}
+        node = udo.get_node_names()[0]["node_name"]
+        assert f"trid={jobs[0]}:" in udo.info_single_node("query-show", node), "whoever has logged in sees jobs"
+        with refused(81):
+            udo.info_single_node("query-abort-all:", node)
+        boss.admin_grant_roles("udo", ["data-admin"], policy=ADMIN)
+        assert "killed: 0" in udo.info_single_node("query-abort-all:", node)
     boss.udf_remove("mine.lua")
     boss.admin_drop_user("udo", policy=ADMIN)
 

@@ -249,14 +249,6 @@ def test_batches_apply_functions(client, module, new_set):
     assert [bins(client, key)["a"] for key in keys[:3]] == [1] * 3
 
 
-def test_functions_over_a_scan_or_query_are_refused(client, module, new_set):
-    client.put(("test", new_set, 1), {"a": 1})
-    with pytest.raises(exception.AerospikeError) as raised:
-        client.scan_apply("test", new_set, module, "add", ["a", 1])
-    assert raised.value.code == 16
-    assert bins(client, ("test", new_set, 1)) == {"a": 1}
-
-
 def test_modules_and_what_they_wrote_survive_kill(client, endpoint, module, restart, new_set):
     keys = [("test", new_set, n) for n in range(50)]
     for key in keys:

@@ -6,7 +6,7 @@ use super::request::Request;
 use super::write::{GRACE_S, TTL_DEFAULT, put};
 use crate::ResultCode;
 use crate::operate::Change;
-use crate::record::{Bins, EPOCH_S, Record, UserKey, new_bin, timestamp_after, void_time, write_tombstone};
+use crate::record::{Bins, Record, UserKey, new_bin, timestamp_after, void_time, write_tombstone};
 use crate::udf::{Action, Call, CalledRecord};
 use crate::value::{Particle, ParticleType};
 use crate::wire::{Attributes, MessageWriter};
@@ -54,6 +54,9 @@ impl Request<'_> {
             None => store.get(&partition, &[])?,
         };
         let old = row.and_then(|row| Record::of_row(row, context.now_s()));
+        if old.is_none() && self.selection.is_some() {
+            return Err(ResultCode::NOT_FOUND.into());
+        }
         if let Some(record) = &old {
             self.check_key(record)?;
             self.check_filter(context, record)?;
@@ -106,25 +109,18 @@ impl Request<'_> {
 
     /// The record as the function finds it.
     fn called<'r>(&'r self, context: &Context, record: Option<&Record<'r>>) -> Result<CalledRecord<'r>, ResultCode> {
-        let now_s = context.now_s();
         let sent = self.key.map(UserKey::of_wire).transpose()?;
         let key = sent.or_else(|| record.and_then(|record| record.key)).map(|key| {
             let ([kind], value) = key.to_wire();
             (kind, value)
         });
-        let absent = CalledRecord {
-            set: set_name(&self.table.name),
-            digest: self.digest,
-            key,
-            now_ms: context.timestamp_us / 1_000,
-            ..CalledRecord::default()
-        };
+        let absent = CalledRecord { set: set_name(&self.table.name), digest: self.digest, key, ..CalledRecord::default() };
         Ok(record.map_or(absent.clone(), |record| CalledRecord {
             exists: true,
             bins: record.bins(self.set).map(|(bin, value)| (bin.name.as_bytes(), bin.kind, value)).collect(),
             generation: record.generation,
-            ttl_s: if record.stamp.ttl_s == 0 { 0 } else { record.stamp.expires_at_s.saturating_sub(1 + now_s) },
-            updated_ms: (record.stamp.timestamp / 1_000 - i64::from(EPOCH_S) * 1_000).max(0),
+            ttl_s: record.ttl_left_s(context.now_s()),
+            updated_ms: record.updated_ms(),
             bytes: record.row_bytes,
             ..absent
         }))

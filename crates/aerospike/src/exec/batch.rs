@@ -11,18 +11,21 @@
 mod part;
 mod plan;
 
+pub(super) use self::part::{OF_RECORDS, OF_SEARCH};
+
 use self::part::{BatchPart, split_result};
-use self::plan::{PART_READS_MAX, Plan, Planned, Positions, plan};
+use self::plan::{Entry, PART_READS_MAX, Plan, Planned, Positions, plan};
 use super::need::Need;
 use super::options::Options;
-use super::request::{is_write, write_failure};
+use super::request::{Selection, is_write, write_failure};
 use super::target::{digest_of, names};
 use super::work::{RecordCoordinator, Work};
 use crate::ResultCode;
 use crate::wire::{BatchEntries, BatchWriter, Kind, Message, Proto, field, info3, write_result};
+use base::TableId;
 use model::Schema;
 use model::operation::{Coordinator, Operation, Part, Step};
-use model::record_set::{NewBin, set_name, token};
+use model::record_set::{DIGEST_BYTES, NewBin, set_name, token};
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -34,6 +37,9 @@ const PARTS_MAX: usize = 256;
 
 /// When the parts of a step gave less than the first, there are more in the next step; when more than the second, fewer.
 const STEP_BYTES: Range<usize> = 1 << 20..4 << 20;
+
+/// How many records a job without functions writes at a time.
+const JOB_PARTS: usize = 64;
 
 /// How many parts with functions run at a time: each may take some milliseconds of a core.
 const CALLS_MAX: usize = 4;
@@ -53,18 +59,8 @@ pub(super) fn start_one<'a>(schema: &Schema, message: &Message<'_>, options: &Op
     let fields = &message.fields;
     let (_, set) = names(fields, options)?;
     let digest = digest_of(fields, set).ok_or(ResultCode::PARAMETER)?;
-    let said = [
-        (field::NAMESPACE, fields.namespace),
-        (field::SET, fields.set),
-        (field::KEY, fields.key),
-        (field::FILTER, fields.filter),
-        (field::UDF_PACKAGE, fields.udf.module),
-        (field::UDF_FUNCTION, fields.udf.function),
-        (field::UDF_ARGUMENTS, fields.udf.arguments),
-    ];
-    let said: SmallVec<[(u8, &[u8]); 7]> = said.into_iter().filter_map(|(kind, data)| Some((kind, data?))).collect();
     let mut batch = BatchWriter::default();
-    batch.push(&digest, message.attributes, &said, message.operations.iter());
+    push(&mut batch, message, fields.set, &digest);
     match plan(schema, batch.data(), None, options)? {
         Planned::Plan(plan) => match plan.kinds.first().map(|kind| &kind.table) {
             Some(Err(code)) => Err(*code),
@@ -74,15 +70,91 @@ pub(super) fn start_one<'a>(schema: &Schema, message: &Message<'_>, options: &Op
     }
 }
 
+/// Adds what a request does with one record, of this set.
+fn push(batch: &mut BatchWriter, message: &Message<'_>, set: Option<&[u8]>, digest: &[u8; DIGEST_BYTES]) {
+    let fields = &message.fields;
+    let said = [
+        (field::NAMESPACE, fields.namespace),
+        (field::SET, set),
+        (field::KEY, fields.key),
+        (field::FILTER, fields.filter),
+        (field::UDF_PACKAGE, fields.udf.module),
+        (field::UDF_FUNCTION, fields.udf.function),
+        (field::UDF_ARGUMENTS, fields.udf.arguments),
+    ];
+    let said: SmallVec<[(u8, &[u8]); 7]> = said.into_iter().filter_map(|(kind, data)| Some((kind, data?))).collect();
+    batch.push(digest, message.attributes, &said, message.operations.iter());
+}
+
 /// Makes a part again from its description; `None` if something has to be declared first.
-pub(super) fn part(schema: &Schema, field: &[u8], options: &Options<'_>) -> Result<Option<Box<dyn Operation>>, ResultCode> {
+pub(super) fn part(
+    schema: &Schema,
+    field: &[u8],
+    selection: Option<Selection>,
+    options: &Options<'_>,
+) -> Result<Option<Box<dyn Operation>>, ResultCode> {
     let (filter, field) = BatchEntries::split_filter(field).map_err(|_| ResultCode::PARAMETER)?;
-    let Planned::Plan(plan) = plan(schema, field, filter, options)? else { return Ok(None) };
+    let Planned::Plan(mut plan) = plan(schema, field, filter, options)? else { return Ok(None) };
+    plan.selection = selection.map(Arc::new);
     let positions = (0..plan.entries.len() as u32).collect();
     Ok(Some(Box::new(BatchPart { plan: Arc::new(plan), positions })))
 }
 
-struct BatchCoordinator {
+/// What a job in the background does with records of each of its sets.
+pub(super) struct JobWrites {
+    /// Without records.
+    plan: Plan,
+    cores: u16,
+}
+
+/// How a job writes, or what has to be declared before it starts.
+pub(super) enum JobPlanned {
+    Writes(JobWrites),
+    Missing(Vec<Need>),
+}
+
+impl JobWrites {
+    /// Of a request about all records of these sets.
+    pub(super) fn plan<'s>(
+        schema: &Schema,
+        message: &Message<'_>,
+        sets: impl Iterator<Item = &'s str>,
+        selection: Selection,
+        options: &Options<'_>,
+    ) -> Result<JobPlanned, ResultCode> {
+        let mut batch = BatchWriter::default();
+        for set in sets {
+            push(&mut batch, message, (!set.is_empty()).then_some(set.as_bytes()), &[0; DIGEST_BYTES]);
+        }
+        Ok(match plan(schema, batch.data(), None, options)? {
+            Planned::Missing(needs) => JobPlanned::Missing(needs),
+            Planned::Plan(mut plan) => {
+                if let Some(code) = plan.kinds.iter().find_map(|kind| kind.table.as_ref().err()) {
+                    return Err(*code);
+                }
+                plan.entries.clear();
+                plan.selection = Some(Arc::new(selection));
+                JobPlanned::Writes(Self { plan, cores: options.cores })
+            }
+        })
+    }
+
+    /// Writes records: their tables and digests. What it replies are messages in frames.
+    pub(super) fn of(&self, records: impl Iterator<Item = (TableId, [u8; DIGEST_BYTES])>) -> BatchCoordinator {
+        let kind_of = |wanted: TableId| {
+            let is_its = |kind: &plan::RequestKind| kind.table.as_ref().is_ok_and(|table| table.id == wanted);
+            self.plan.kinds.iter().position(is_its).map(|kind| kind as u32)
+        };
+        let entries = records.filter_map(|(table, digest)| Some(Entry { index: 0, digest, kind: kind_of(table)? })).collect();
+        let mut coordinator = BatchCoordinator::new(Arc::new(Plan { entries, ..self.plan.clone() }), self.cores, true);
+        if !coordinator.has_calls {
+            coordinator.parts = JOB_PARTS;
+        }
+        coordinator
+    }
+}
+
+pub(super) struct BatchCoordinator {
     plan: Arc<Plan>,
     /// What needs no part to be answered: there is no such set or namespace.
     refused: Vec<(u32, ResultCode)>,

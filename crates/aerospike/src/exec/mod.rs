@@ -22,6 +22,7 @@ mod write;
 
 pub use need::{Need, declaration_failure};
 pub use options::{IsPrimary, Namespace, Options};
+pub use scan::UDF_OF_STREAM;
 pub use single::RecordRequest;
 pub use start::{Shape, part, start};
 pub use work::{RecordCoordinator, Work};

@@ -1,5 +1,8 @@
 //! What requests go by besides what they say.
 
+use crate::jobs::Jobs;
+use std::sync::Arc;
+
 /// A keyspace that clients know as a namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Namespace {
@@ -24,6 +27,8 @@ pub struct Options<'a> {
     pub record_bytes_max: u32,
     /// In a cluster. A scan that names no partitions is about those of which this node is the primary.
     pub is_primary: Option<&'a IsPrimary<'a>>,
+    /// Where scans and queries are told of that clients may ask after. Without, none runs in the background.
+    pub jobs: Option<&'a Arc<Jobs>>,
 }
 
 impl Options<'_> {

@@ -3,6 +3,7 @@
 use super::failure::Failure;
 use crate::ResultCode;
 use crate::expression::{Filter, Subject};
+use crate::index;
 use crate::record::{BinSource, Known, Record};
 use crate::wire::{Attributes, MessageWriter, Operations, info2};
 use model::Table;
@@ -10,7 +11,7 @@ use model::operation::{Context, PartitionKey, RowStore, Stop, WriteSet};
 use model::record_set::{DIGEST_BYTES, RecordSet, set_name, token};
 
 /// What to do with one record of a set that exists.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(super) struct Request<'a> {
     pub(super) table: &'a Table,
     pub(super) set: &'a RecordSet,
@@ -24,6 +25,13 @@ pub(super) struct Request<'a> {
     pub(super) limits: Limits,
     /// The record's index in its batch.
     pub(super) index: u32,
+    /// Of a job in the background.
+    pub(super) selection: Option<&'a Selection>,
+}
+
+/// What a job in the background wants of records, which are looked at again where they are written: they are there, and have what its query asks for.
+pub(super) struct Selection {
+    pub(super) filter: Option<index::Filter>,
 }
 
 /// What the server decides about a record.
@@ -59,6 +67,11 @@ impl<'a> Request<'a> {
 
     /// Refuses a record that does not meet the filter.
     pub(super) fn check_filter(&self, context: &Context, record: &Record<'_>) -> Result<(), ResultCode> {
+        if let Some(Selection { filter: Some(filter) }) = self.selection
+            && !filter.is_met(record, self.set)
+        {
+            return Err(ResultCode::FILTERED_OUT);
+        }
         let Some(filter) = self.filter else { return Ok(()) };
         let accepts = Filter::parse(filter)?.accepts(&self.subject(context, Some(record), &Known(record, self.set)));
         if accepts { Ok(()) } else { Err(ResultCode::FILTERED_OUT) }

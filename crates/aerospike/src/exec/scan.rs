@@ -11,22 +11,28 @@
 //! client asks again for what follows the last record that it was given.
 
 mod by_index;
+mod job;
 mod pace;
 mod part;
 mod piece;
 mod rows;
+mod slice;
+mod stream;
 
 use self::pace::Pace;
 use self::part::{End, Found, ScanPart};
 use self::piece::Piece;
-use self::rows::{Set, Target};
+use self::rows::{Gives, Set, Target};
+use super::batch;
 use super::need::declaration_failure;
 use super::options::{Namespace, Options};
-use super::request::is_write;
+use super::request::{Selection, is_write};
 use super::work::{RecordCoordinator, Work};
 use crate::ResultCode;
 use crate::expression;
 use crate::index::Filter;
+use crate::jobs::{Ending, JobKind, RunningJob};
+use crate::udf::{Modules, StreamCall};
 use crate::wire::{Kind, Message, MessageWriter, Proto, info1, info3, write_result};
 use base::{SLOT_COUNT, TableId, Token};
 use model::Schema;
@@ -47,6 +53,10 @@ const PARTS_MAX: usize = 64;
 /// When the parts of a step gave less than the first, more run in the next step; when more than the second, fewer.
 const STEP_BYTES: Range<usize> = 1 << 20..4 << 20;
 
+/// What functions do in requests about many records: they are given a stream of them, or applied to each.
+pub const UDF_OF_STREAM: u8 = 1;
+const UDF_IN_BACKGROUND: u8 = 2;
+
 struct ScanCoordinator {
     target: Arc<Target>,
     /// By core.
@@ -60,6 +70,8 @@ struct ScanCoordinator {
     wanted: Option<Vec<u16>>,
     /// Whether it wants to hear of the end of each.
     tells_ends: bool,
+    /// Where clients ask after it.
+    job: Option<RunningJob>,
     /// Partitions that could not be looked through to their end.
     failed: BTreeMap<u16, ResultCode>,
 }
@@ -71,10 +83,7 @@ pub(super) fn start<'a>(
     set: &str,
     options: &Options<'_>,
 ) -> Result<Work<'a>, ResultCode> {
-    if is_write(&message.attributes) {
-        // What writes to all records of a set runs in the background, which is not served.
-        return Err(ResultCode::UNSUPPORTED_FEATURE);
-    }
+    let purpose = Purpose::of(message)?;
     let fields = &message.fields;
     let mut wanted = Vec::new();
     for partition in fields.partitions.unwrap_or_default().chunks(2) {
@@ -94,22 +103,37 @@ pub(super) fn start<'a>(
         wanted = (0..SLOT_COUNT as u16).filter(|slot| options.holds(&namespace.name, *slot)).map(|slot| (slot, None)).collect();
     }
     let target = Target::new(schema, message, namespace, set)?;
-    if target.filter.as_ref().is_some_and(|filter| !target.tables.iter().any(|set| filter.index_of(&set.table).is_some())) {
+    // Where there is no such set there is nothing to do.
+    let is_asked = purpose == Purpose::Read || !target.tables.is_empty();
+    if is_asked && target.filter.as_ref().is_some_and(|filter| !target.tables.iter().any(|set| filter.index_of(&set.table).is_some())) {
         return Err(ResultCode::INDEX_NOT_FOUND);
     }
     let pieces =
         if target.tables.is_empty() { Vec::new() } else { pieces(wanted, target.tables.len() <= JOINED_TABLES_MAX, options.cores) };
+    match purpose {
+        Purpose::Read => {}
+        Purpose::Write => return job::start(schema, message, (target, pieces), options),
+        Purpose::Stream => return stream::start(message, (target, pieces), options),
+    }
     Ok(Work::Coordinate(Box::new(ScanCoordinator {
-        target: Arc::new(target),
         parts: if pieces.len() > PARTS_MAX { PARTS_FIRST } else { PARTS_MAX },
-        pieces,
         running: Vec::new(),
         records_left: fields.records_max.filter(|records| *records > 0),
         pace: fields.records_per_second.filter(|records| *records > 0).map(Pace::new),
         wanted: named,
         tells_ends,
+        job: told(message, &target, &pieces, options),
         failed: BTreeMap::new(),
+        target: Arc::new(target),
+        pieces,
     })))
+}
+
+/// Has a scan that its client has given a number told of, if there is room for it.
+fn told(message: &Message<'_>, target: &Target, pieces: &[VecDeque<Piece>], options: &Options<'_>) -> Option<RunningJob> {
+    message.fields.query_id?;
+    let about = job::about(message, JobKind::Basic, &target.namespace, pieces.iter().flatten());
+    options.jobs?.start(about).ok()
 }
 
 /// Makes a part again from the scan's message and the part's description.
@@ -119,10 +143,43 @@ pub(super) fn part_of(
     namespace: &Namespace,
     set: &str,
     description: &[u8],
-) -> Result<Box<dyn Operation>, ResultCode> {
+    options: &Options<'_>,
+) -> Result<Option<Box<dyn Operation>>, ResultCode> {
     let target = Target::new(schema, message, namespace, set)?;
-    ScanPart::of_description(&Arc::new(target), description)
-        .map_or(Err(ResultCode::PARAMETER), |part| Ok(Box::new(part) as Box<dyn Operation>))
+    let description = match (&target.gives, description.split_first()) {
+        (Gives::Places, Some((&batch::OF_RECORDS, records))) => {
+            return batch::part(schema, records, Some(Selection { filter: target.filter }), options);
+        }
+        (Gives::Places, Some((&batch::OF_SEARCH, piece))) => piece,
+        (Gives::Places, _) => return Err(ResultCode::PARAMETER),
+        (Gives::Messages | Gives::Stream(_), _) => description,
+    };
+    let part = ScanPart::of_description(&Arc::new(target), description).ok_or(ResultCode::PARAMETER)?;
+    Ok(Some(Box::new(part)))
+}
+
+/// What a request about many records is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    Read,
+    /// Each record is written, in the background.
+    Write,
+    /// A function is given them.
+    Stream,
+}
+
+impl Purpose {
+    fn of(message: &Message<'_>) -> Result<Self, ResultCode> {
+        let udf = &message.fields.udf;
+        if !udf.is_asked() {
+            return Ok(if is_write(&message.attributes) { Self::Write } else { Self::Read });
+        }
+        match (udf.operation, udf.module, udf.function) {
+            (Some(UDF_IN_BACKGROUND), Some(_), Some(_)) => Ok(Self::Write),
+            (Some(UDF_OF_STREAM), Some(_), Some(_)) if !is_write(&message.attributes) => Ok(Self::Stream),
+            _ => Err(ResultCode::PARAMETER),
+        }
+    }
 }
 
 impl Target {
@@ -131,15 +188,30 @@ impl Target {
         let is_of_all = set.is_empty() && message.fields.index.range.is_none();
         let own = if is_of_all { None } else { schema.record_set(&namespace.name, set).map_err(|error| declaration_failure(&error))? };
         let filter = Filter::read(&message.fields.index, own.map(|table| &**table))?;
+        let gives = match Purpose::of(message)? {
+            Purpose::Read => Gives::Messages,
+            Purpose::Write => Gives::Places,
+            Purpose::Stream => Gives::Stream(stream_call(schema, message)),
+        };
+        let is_read = matches!(gives, Gives::Messages);
         Ok(Self {
             namespace: namespace.name.clone(),
             tables: if is_of_all { all_tables(schema, namespace) } else { own.map(|table| Set::new(table, set)).into_iter().collect() },
             filter,
-            bins: bin_names(message)?,
-            no_bins: message.attributes.info1 & info1::NO_BINS != 0,
+            // Functions find all bins.
+            bins: if is_read { bin_names(message)? } else { Vec::new() },
+            gives,
+            no_bins: is_read && message.attributes.info1 & info1::NO_BINS != 0,
             condition: condition(message)?,
         })
     }
+}
+
+/// The stream function of a request.
+fn stream_call(schema: &Schema, message: &Message<'_>) -> StreamCall {
+    let part = |part: Option<&[u8]>| part.unwrap_or_default().to_vec();
+    let udf = &message.fields.udf;
+    StreamCall { modules: Modules::of(schema), module: part(udf.module), name: part(udf.function), arguments: part(udf.arguments) }
 }
 
 /// The expression that records have to meet, which is read anew by each part.
@@ -218,6 +290,10 @@ impl ScanCoordinator {
             if let Some(pace) = &mut self.pace {
                 pace.given(found.records, found.now_us);
             }
+            if let Some(job) = &self.job {
+                job.succeeded(found.records.into());
+                job.saw(found.now_us);
+            }
             match found.end {
                 End::More(last) => {
                     if let Some(piece) = self.pieces[core].front_mut() {
@@ -232,6 +308,9 @@ impl ScanCoordinator {
             }
         }
         proto.end_unless_empty(reply);
+        if let Some(job) = &self.job {
+            job.reached(self.pieces.iter().flatten().map(Piece::slot_count).sum(), 0);
+        }
         let bytes: usize = results.iter().map(Vec::len).sum();
         if bytes < STEP_BYTES.start {
             self.parts = (self.parts * 2).min(PARTS_MAX);
@@ -265,15 +344,25 @@ impl Coordinator for ScanCoordinator {
         if has_results {
             self.take_results(&results, reply);
         }
+        if self.job.as_ref().is_some_and(RunningJob::is_aborted) {
+            return Err(ResultCode::QUERY_ABORTED);
+        }
         let parallel = if self.records_left.is_some() || self.pace.is_some() { 1 } else { self.parts };
         let waiting = self.pieces.iter().enumerate().filter(|(_, pieces)| !pieces.is_empty());
         self.running = waiting.map(|(core, _)| core).take(parallel).collect();
         if self.running.is_empty() || self.records_left == Some(0) {
             self.finish(reply);
+            if let Some(job) = &self.job {
+                job.end(self.failed.values().next().map_or(Ending::Done, |code| Ending::Failed(*code)));
+            }
             return Ok(Step::Done);
         }
         if has_results && let Some(until_us) = self.pace.as_ref().and_then(Pace::waits_until_us) {
             self.running.clear();
+            if let Some(job) = &self.job {
+                job.throttled(1);
+                job.saw(until_us);
+            }
             return Ok(Step::Wait { until_us });
         }
         let part = |core: &usize| {

@@ -96,7 +96,7 @@ fn run(
 ) -> Result<(), Stop> {
     let set = dictionary(store, table)?;
     let What { attributes, key, filter, operations } = *what;
-    let request = Request { table, set, digest, attributes, key, filter, operations, limits, index: 0 };
+    let request = Request { table, set, digest, attributes, key, filter, operations, limits, index: 0, selection: None };
     let start = reply.len();
     let proto = Proto::begin(reply, Kind::Message);
     let outcome = request.run(context, store, writes, reply);

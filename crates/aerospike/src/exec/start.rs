@@ -58,9 +58,6 @@ pub fn start<'a>(schema: &'a Schema, message: &Message<'a>, body: &'a [u8], opti
     }
     let (namespace, set) = names(fields, options)?;
     if !has_record(fields) {
-        if fields.udf.is_asked() {
-            return Err(ResultCode::UNSUPPORTED_FEATURE);
-        }
         return scan::start(schema, message, namespace, set, options);
     }
     if wants_nothing(message) || fields.index.is_asked() {
@@ -87,13 +84,10 @@ pub fn part(
     description: &[u8],
     options: &Options<'_>,
 ) -> Result<Option<Box<dyn Operation>>, ResultCode> {
-    let Some(message) = message else { return batch::part(schema, description, options) };
+    let Some(message) = message else { return batch::part(schema, description, None, options) };
     check_served(&message.fields, &message.attributes)?;
-    if message.fields.udf.is_asked() {
-        return Err(ResultCode::UNSUPPORTED_FEATURE);
-    }
     let (namespace, set) = names(&message.fields, options)?;
-    scan::part_of(schema, message, namespace, set, description).map(Some)
+    scan::part_of(schema, message, namespace, set, description, options)
 }
 
 /// Whether a read says neither which bins it wants nor that it wants none.

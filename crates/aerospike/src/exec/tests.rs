@@ -2,8 +2,10 @@
 
 mod cluster;
 mod database;
+mod jobs;
 mod many;
 mod policies;
+mod streams;
 
 use crate::wire::{Attributes, Operation, field};
 

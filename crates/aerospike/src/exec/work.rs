@@ -11,6 +11,8 @@ pub enum Work<'a> {
     Record(RecordRequest<'a>),
     /// Several steps; each may give the client a part of the reply.
     Coordinate(Box<dyn RecordCoordinator>),
+    /// Several steps that nobody waits for: the client is told at once that it has begun.
+    Background(Box<dyn RecordCoordinator>),
     /// These must be declared first; then the request is to be started again.
     Declare(Vec<Need>),
 }

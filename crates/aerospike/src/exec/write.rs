@@ -110,7 +110,10 @@ impl Request<'_> {
     /// What the client expects of the record before it is written.
     fn check_policies(&self, old: Option<&Record<'_>>) -> Result<(), ResultCode> {
         let touches = self.operations.iter().any(|operation| operation.code == code::TOUCH);
-        let must_exist = touches || self.has(info2::DELETE) || self.attributes.info3 & (info3::UPDATE_ONLY | info3::REPLACE_ONLY) != 0;
+        let must_exist = touches
+            || self.selection.is_some()
+            || self.has(info2::DELETE)
+            || self.attributes.info3 & (info3::UPDATE_ONLY | info3::REPLACE_ONLY) != 0;
         if old.is_none() && must_exist {
             return Err(ResultCode::NOT_FOUND);
         }

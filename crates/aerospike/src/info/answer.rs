@@ -104,10 +104,11 @@ fn value(name: &str, view: &NodeView<'_>) -> String {
         "udf-get" => udf::get(&Modules::of(view.schema), parameters),
         // Alone, they are changes.
         "udf-put" | "udf-remove" => "ERROR:4:a change of a module comes alone".to_owned(),
-        // There are no jobs.
-        "jobs" => String::new(),
-        "query-show" | "scan-show" if parameters.is_empty() => String::new(),
-        "query-show" | "scan-show" | "query-abort" | "scan-abort" => "ERROR:2:no such job".to_owned(),
+        "query-show" | "scan-show" | "jobs" => view.jobs.show(parameters, view.now_us),
+        // Alone, they do something.
+        "query-abort" | "scan-abort" | "query-abort-all" | "scan-abort-all" => {
+            "ERROR:4:jobs are ended by a command that comes alone".to_owned()
+        }
         "user-agent-set" => "ok".to_owned(),
         _ => UNKNOWN.to_owned(),
     }

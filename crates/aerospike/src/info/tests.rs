@@ -42,6 +42,8 @@ fn values_of(cluster: Option<Box<dyn Cluster>>, names: &str) -> Vec<(String, Str
         namespaces: &namespaces,
         schema: &schema,
         built_indexes: vec![built],
+        jobs: &crate::jobs::Jobs::default(),
+        now_us: 0,
         uptime_s: 5,
         client_connections: 2,
         cluster,

@@ -1,6 +1,7 @@
 //! What a node shows of itself.
 
 use crate::exec::Namespace;
+use crate::jobs::Jobs;
 use base::{SLOT_COUNT, TableId};
 use model::Schema;
 use std::net::SocketAddr;
@@ -25,6 +26,10 @@ pub struct NodeView<'a> {
     pub schema: &'a Schema,
     /// The tables of entries of the indexes that this node has completely.
     pub built_indexes: Vec<TableId>,
+    /// Scans and queries that are told of.
+    pub jobs: &'a Jobs,
+    /// The monotonic clock, in microseconds.
+    pub now_us: u64,
     /// Seconds since the node started.
     pub uptime_s: u64,
     /// Connections of this protocol, on this core.

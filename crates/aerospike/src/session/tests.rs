@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::exec::Namespace;
+use crate::jobs::Jobs;
 use crate::udf::ModuleChange;
 use crate::{security, wire};
 use base::Rng;
@@ -13,13 +14,14 @@ struct Echo {
     namespaces: Vec<Namespace>,
     later: bool,
     lets_in: bool,
+    jobs: Jobs,
     served: Vec<Vec<u8>>,
 }
 
 impl Echo {
     fn new(later: bool) -> Self {
         let namespaces = vec![Namespace { name: "test".to_owned(), default_ttl_s: 0 }];
-        Self { schema: Schema::empty(), namespaces, later, lets_in: true, served: Vec::new() }
+        Self { schema: Schema::empty(), namespaces, later, lets_in: true, jobs: Jobs::default(), served: Vec::new() }
     }
 }
 
@@ -33,6 +35,10 @@ impl Server for Echo {
         Progress::Replied
     }
 
+    fn abort_jobs(&mut self, abort: Abort, value: &mut Vec<u8>) {
+        value.extend_from_slice(abort.run(&self.jobs).as_bytes());
+    }
+
     fn view(&self) -> NodeView<'_> {
         NodeView {
             node_name: "A1",
@@ -42,6 +48,8 @@ impl Server for Echo {
             namespaces: &self.namespaces,
             schema: &self.schema,
             built_indexes: Vec::new(),
+            jobs: &self.jobs,
+            now_us: 0,
             uptime_s: 0,
             client_connections: 0,
             cluster: None,

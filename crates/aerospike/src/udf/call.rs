@@ -1,13 +1,18 @@
-//! One call of a function on one record.
+//! One call of a function: on one record, or on a stream of some.
 
 use super::modules::Modules;
 use super::values;
 use crate::value::{Particle, ParticleType};
-use script::{Dialect, Value};
+use script::{Dialect, Invoked, Value};
 use std::rc::Rc;
 
-/// What the sandbox is given for functions on records.
-static DIALECT: Dialect = Dialect { name: "aerospike", prelude: include_str!("prelude.lua"), unpack: values::unpack, pack: values::pack };
+/// What the sandbox is given for functions: of records, and of streams of them.
+static DIALECT: Dialect = Dialect {
+    name: "aerospike",
+    prelude: concat!(include_str!("prelude.lua"), include_str!("calls.lua"), include_str!("streams.lua")),
+    unpack: values::unpack,
+    pack: values::pack,
+};
 
 /// The longest message of a function that has failed.
 const MESSAGE_BYTES_MAX: usize = 2_048;
@@ -21,6 +26,8 @@ pub(crate) struct Call<'a> {
     pub(crate) name: &'a [u8],
     /// A list in msgpack.
     pub(crate) arguments: &'a [u8],
+    /// Milliseconds since 1970.
+    pub(crate) now_ms: i64,
 }
 
 /// The record as the function finds it.
@@ -38,8 +45,6 @@ pub(crate) struct CalledRecord<'a> {
     /// Milliseconds since the protocol's clock started.
     pub(crate) updated_ms: i64,
     pub(crate) bytes: usize,
-    /// Milliseconds since 1970.
-    pub(crate) now_ms: i64,
 }
 
 /// What a function wants of its record.
@@ -75,12 +80,12 @@ fn table<const N: usize>(fields: [(&str, Value); N]) -> Value {
     Value::Table(fields.into_iter().filter(|(_, value)| *value != Value::Nil).map(|(name, value)| (text(name.as_bytes()), value)).collect())
 }
 
-fn stored(kind: u8, bytes: &[u8]) -> Value {
+pub(super) fn stored(kind: u8, bytes: &[u8]) -> Value {
     Value::sequence([Value::Integer(kind.into()), text(bytes)])
 }
 
 /// The part of a result with this name.
-fn field(value: &Value, name: &str) -> Value {
+pub(super) fn field(value: &Value, name: &str) -> Value {
     let Value::Table(entries) = value else { return Value::Nil };
     let found = entries.iter().find(|(key, _)| matches!(key, Value::Bytes(key) if key == name.as_bytes()));
     found.map_or(Value::Nil, |(_, value)| value.clone())
@@ -95,11 +100,17 @@ fn particle(kind: &Value, bytes: Value) -> Option<Particle<'static>> {
     }
 }
 
+/// A value with its type, as [`stored`] has it.
+pub(super) fn particle_of(stored: &Value) -> Option<Particle<'static>> {
+    let Value::Table(parts) = stored else { return None };
+    let part = |position: i64| parts.iter().find(|(key, _)| *key == Value::Integer(position)).map(|(_, part)| part.clone());
+    particle(&part(1)?, part(2)?)
+}
+
 impl Call<'_> {
     /// Calls it.
     pub(crate) fn run(&self, record: &CalledRecord<'_>) -> Ended {
-        let modules = self.modules.clone();
-        let called = script::invoke(&DIALECT, Rc::new(move |name: &str| modules.program(name)), self.argument(record));
+        let called = self.invoke([("record", record.value())]);
         let result = match called.result {
             Ok(value) => outcome(&value).ok_or_else(|| "the function's result cannot be read".to_owned()),
             Err(error) => Err(shortened(error.to_string())),
@@ -107,32 +118,40 @@ impl Call<'_> {
         Ended { result, log: called.log }
     }
 
-    fn argument(&self, record: &CalledRecord<'_>) -> Value {
-        let bins = record.bins.iter().map(|(name, kind, bytes)| (text(name), stored(*kind, bytes))).collect();
-        let of_record = table([
-            ("exists", Value::Boolean(record.exists)),
-            ("bins", Value::Table(bins)),
-            ("key", record.key.map_or(Value::Nil, |(kind, bytes)| stored(kind, bytes))),
-            ("set", if record.set.is_empty() { Value::Nil } else { text(record.set.as_bytes()) }),
-            ("digest", text(record.digest)),
-            ("gen", Value::Integer(record.generation.into())),
-            ("ttl", Value::Integer(record.ttl_s.into())),
-            ("updated", Value::Integer(record.updated_ms)),
-            ("size", Value::Integer(record.bytes as i64)),
-        ]);
+    /// Runs the prelude on what the function is applied to.
+    pub(super) fn invoke<const N: usize>(&self, subject: [(&str, Value); N]) -> Invoked {
         // No list is sent for no arguments.
         let arguments = if self.arguments.is_empty() { &[0x90][..] } else { self.arguments };
-        table([
+        let call = [
             ("module", text(self.module)),
             ("name", text(self.name)),
             ("arguments", text(arguments)),
-            ("now", Value::Integer(record.now_ms)),
-            ("record", of_record),
+            ("now", Value::Integer(self.now_ms)),
+        ];
+        let fields = call.into_iter().chain(subject).map(|(name, value)| (text(name.as_bytes()), value));
+        let modules = self.modules.clone();
+        script::invoke(&DIALECT, Rc::new(move |name: &str| modules.program(name)), Value::Table(fields.collect()))
+    }
+}
+
+impl CalledRecord<'_> {
+    pub(super) fn value(&self) -> Value {
+        let bins = self.bins.iter().map(|(name, kind, bytes)| (text(name), stored(*kind, bytes))).collect();
+        table([
+            ("exists", Value::Boolean(self.exists)),
+            ("bins", Value::Table(bins)),
+            ("key", self.key.map_or(Value::Nil, |(kind, bytes)| stored(kind, bytes))),
+            ("set", if self.set.is_empty() { Value::Nil } else { text(self.set.as_bytes()) }),
+            ("digest", text(self.digest)),
+            ("gen", Value::Integer(self.generation.into())),
+            ("ttl", Value::Integer(self.ttl_s.into())),
+            ("updated", Value::Integer(self.updated_ms)),
+            ("size", Value::Integer(self.bytes as i64)),
         ])
     }
 }
 
-fn shortened(mut message: String) -> String {
+pub(super) fn shortened(mut message: String) -> String {
     if message.len() > MESSAGE_BYTES_MAX {
         let end = (0..=MESSAGE_BYTES_MAX).rev().find(|at| message.is_char_boundary(*at)).unwrap_or(0);
         message.truncate(end);
@@ -150,9 +169,8 @@ fn outcome(value: &Value) -> Option<(Particle<'static>, Action)> {
             let Value::Table(written) = field(value, "bins") else { return None };
             let mut bins = Vec::with_capacity(written.len());
             for (name, stored) in written {
-                let (Value::Bytes(name), Value::Table(parts)) = (name, stored) else { return None };
-                let part = |position: i64| parts.iter().find(|(key, _)| *key == Value::Integer(position)).map(|(_, part)| part.clone());
-                bins.push((name, particle(&part(1)?, part(2)?)?));
+                let Value::Bytes(name) = name else { return None };
+                bins.push((name, particle_of(&stored)?));
             }
             // Tables have no order.
             bins.sort_by(|one, other| one.0.cmp(&other.0));

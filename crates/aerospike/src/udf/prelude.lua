@@ -1,4 +1,4 @@
--- What functions on records have besides Lua's own: lists, maps, bytes, records, `aerospike`. Made once for each state.
+-- What users' functions have besides Lua's own: lists, maps, bytes, records, `aerospike`. Made once for each state; `calls.lua` and `streams.lua` follow in the same chunk.
 local host, library = ...
 local charge, pack, unpack = host.charge, host.pack, host.unpack
 local error, select, setmetatable, type, next, rawget, tostring = error, select, setmetatable, type, next, rawget, library.tostring
@@ -130,6 +130,17 @@ lists = {
       end
     end)
   end,
+  clone = function(list)
+    local content = check(list, List, "list")
+    return part(content, 1, content.n)
+  end,
+  merge = function(list, other)
+    check(list, List, "list")
+    check(other, List, "list", 2)
+    local both = lists.clone(list)
+    lists.concat(both, other)
+    return both
+  end,
   nbytes = function(list)
     check(list, List, "list")
     local _, bytes = pack(list)
@@ -198,6 +209,28 @@ maps = {
   remove = function(map, key)
     local content = check(map, Map, "map")
     if key ~= nil then content[key] = nil end
+  end,
+  clone = function(map)
+    local all = {}
+    for key, value in next, check(map, Map, "map") do all[key] = value end
+    return new_map(all)
+  end,
+  -- The pairs of both; where both have a key, what the function makes of the two values, or the other's without one.
+  merge = function(map, other, joins)
+    local all = rawget(maps.clone(map), CONTENT)
+    for key, value in next, check(other, Map, "map", 2) do
+      local had = all[key]
+      if had ~= nil and joins then value = joins(value_of(had), value_of(value)) end
+      all[key] = value
+    end
+    return new_map(all)
+  end,
+  -- The pairs whose key only one of the two has.
+  diff = function(map, other)
+    local one, two, all = check(map, Map, "map"), check(other, Map, "map", 2), {}
+    for key, value in next, one do if two[key] == nil then all[key] = value end end
+    for key, value in next, two do if one[key] == nil then all[key] = value end end
+    return new_map(all)
   end,
   nbytes = function(map)
     check(map, Map, "map")
@@ -451,23 +484,29 @@ end
 
 local function log_line(level, text) host.log(level, text) end
 
+local function writable(record)
+  local state = check(record, Record, "record", 2)
+  if state.is_read_only then error("records of a stream cannot be changed", 3) end
+  return state
+end
+
 local aerospike = {
   exists = function(_, record) return check(record, Record, "record", 2).exists end,
   create = function(_, record)
-    local state = check(record, Record, "record", 2)
+    local state = writable(record)
     if state.exists then return 1 end
     state.exists = true
     store(state)
     return 0
   end,
   update = function(_, record)
-    local state = check(record, Record, "record", 2)
+    local state = writable(record)
     if not state.exists then return -2 end
     store(state)
     return 0
   end,
   remove = function(_, record)
-    local state = check(record, Record, "record", 2)
+    local state = writable(record)
     if not state.exists then return -2 end
     state.exists, state.action, state.replaces = false, "remove", true
     state.bins, state.written, state.values, state.changed = {}, {}, {}, {}
@@ -542,40 +581,3 @@ local globals = setmetatable({
   end,
   pairs = without_objects(library.pairs), next = without_objects(library.next),
 }, { __index = library })
-
-local environment = { __index = globals }
-
--- Loads a module for `require`, each once for a call.
-local function requirer(env, loaded)
-  local function load_module(name, level)
-    if type(name) ~= "string" then error("bad argument #1 to 'require' (a string expected)", 2) end
-    if loaded[name] ~= nil then return loaded[name] end
-    local chunk = host.load(name, env)
-    if not chunk then error("module '" .. name .. "' not found", level or 2) end
-    loaded[name] = true
-    local exports = chunk(name)
-    if exports ~= nil then loaded[name] = exports end
-    return loaded[name]
-  end
-  return load_module
-end
-
-local function run(call)
-  local env = setmetatable({}, environment)
-  env.aerospike = setmetatable({ now = call.now }, { __index = aerospike })
-  env.require = requirer(env, { aerospike = env.aerospike, as = true, stream_ops = true })
-  env.require(call.module, 0)
-  local work = rawget(env, call.name)
-  if type(work) ~= "function" then error("function '" .. call.name .. "' not found in module '" .. call.module .. "'", 0) end
-  local arguments = rawget(unpack(LIST, call.arguments), CONTENT)
-  local state = call.record
-  state.values, state.changed, state.written = {}, {}, {}
-  local record = object(Record, state)
-  local kind, data = pack((work(record, table.unpack(arguments, 1, arguments.n))))
-  return {
-    kind = kind, data = data, action = state.action, bins = state.written, replaces = state.replaces,
-    ttl = state.stored_ttl, drops_key = state.drops_key,
-  }
-end
-
-return { run = run, content = CONTENT, mark = MARK, list = List, map = Map, blob = Bytes }

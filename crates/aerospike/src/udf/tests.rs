@@ -51,7 +51,7 @@ fn ended(source: &str, bins: &[(&str, Value)], arguments: Vec<Value>) -> Ended {
         ttl_s: 60,
         ..CalledRecord::default()
     };
-    Call { modules: &modules, module: b"m", name: b"f", arguments: &arguments }.run(&record)
+    Call { modules: &modules, module: b"m", name: b"f", arguments: &arguments, now_ms: 0 }.run(&record)
 }
 
 fn action(source: &str, bins: &[(&str, Value)]) -> Action {
@@ -105,6 +105,7 @@ fn lists_are_those_of_the_field() {
     assert_eq!(value("return list.take(list{1, 2, 3}, 2)"), integers(&[1, 2]));
     assert_eq!(value("return list.drop(list{1, 2, 3}, 2)"), integers(&[3]));
     assert_eq!(value("local l = list{1, 2, 3} list.trim(l, 2) return l"), integers(&[1]));
+    assert_eq!(value("local l = list{1} local c = list.clone(l) list.append(c, 2) return list.merge(l, c)"), integers(&[1, 1, 2]));
     assert_eq!(value("return list.size(rec.l) + #rec.l"), Value::Integer(8));
     assert_eq!(value("return rec.l[4][1]"), Value::Float(0.5));
     assert_eq!(value("local l = list() l[1] = 5 l[3] = 6 return list.size(l) .. tostring(l[2])"), text("3nil"));
@@ -205,6 +206,21 @@ fn a_function_that_takes_too_much_is_ended() {
 }
 
 #[test]
+fn maps_are_copied_joined_and_compared() {
+    let pairs = |pairs: &[(i64, i64)]| {
+        let entries = pairs.iter().map(|(key, value)| (Value::Integer(*key), Value::Integer(*value))).collect();
+        Value::Map { order: 0, entries }
+    };
+    let maps = "local a, b = map(), map() a[1] = 1 a[2] = 2 b[2] = 20 b[3] = 30 ";
+    let of = |body: &str| value(&format!("{maps}{body}"));
+    assert_eq!(of("local c = map.clone(a) c[1] = 5 return a"), pairs(&[(1, 1), (2, 2)]));
+    assert_eq!(of("return map.merge(a, b)"), pairs(&[(1, 1), (2, 20), (3, 30)]));
+    assert_eq!(of("return map.merge(a, b, function(x, y) return x + y end)"), pairs(&[(1, 1), (2, 22), (3, 30)]));
+    assert_eq!(of("return map.diff(a, b)"), pairs(&[(1, 1), (3, 30)]));
+    assert!(failure("map.merge(map(), list())").contains("map expected"));
+}
+
+#[test]
 fn nothing_leads_out_and_nothing_stays() {
     for body in ["list.append = 1", "aerospike.create = 1", "string.len = 1"] {
         let _ = ended(&format!("function f() {body} end"), &[], Vec::new());
@@ -240,11 +256,13 @@ fn modules_load_each_other() {
         ("loop2.lua", "require('loop')"),
     ];
     let modules = Modules::of(&schema(&sources));
-    let call = |module: &[u8]| Call { modules: &modules, module, name: b"f", arguments: &[] }.run(&CalledRecord::default()).result;
+    let call =
+        |module: &[u8]| Call { modules: &modules, module, name: b"f", arguments: &[], now_ms: 0 }.run(&CalledRecord::default()).result;
     assert_eq!(call(b"m").unwrap().0.bytes.last(), Some(&9));
     assert_eq!(call(b"loop").unwrap().0.bytes.last(), Some(&1));
     assert_eq!(call(b"none").unwrap_err(), "module 'none' not found");
-    let broken = Call { modules: &modules, module: b"m", name: b"f", arguments: &[0x93, 1] }.run(&CalledRecord::default()).result;
+    let broken =
+        Call { modules: &modules, module: b"m", name: b"f", arguments: &[0x93, 1], now_ms: 0 }.run(&CalledRecord::default()).result;
     assert!(broken.unwrap_err().contains("no value"));
 }
 

@@ -95,6 +95,8 @@ pub struct Fields<'a> {
     pub digests: Option<&'a [u8]>,
     /// How many records a scan gives at most.
     pub records_max: Option<u64>,
+    /// The number by which clients ask after a scan or query.
+    pub query_id: Option<u64>,
     /// How many records a second a scan should give.
     pub records_per_second: Option<u32>,
     /// The records of a batch.
@@ -143,6 +145,7 @@ impl<'a> Fields<'a> {
                 field::RECORDS_PER_SECOND => {
                     fields.records_per_second = Some(u32::from_be_bytes(*fixed("a number of records", data)?));
                 }
+                field::QUERY_ID => fields.query_id = data.try_into().ok().map(u64::from_be_bytes),
                 field::BATCH | field::BATCH_WITH_SET => fields.batch = Some(data),
                 field::QUERY_BINS => fields.query_bins = Some(data),
                 field::FILTER => fields.filter = Some(data),

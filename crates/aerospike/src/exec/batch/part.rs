@@ -13,6 +13,10 @@ use std::sync::Arc;
 /// A part that has read so much reads no further record.
 const PART_BYTES_MAX: usize = 1 << 20;
 
+/// What the description of a job's part begins with: records are written, or looked for.
+pub(in super::super) const OF_RECORDS: u8 = 1;
+pub(in super::super) const OF_SEARCH: u8 = 0;
+
 const COUNT_BYTES: usize = 4;
 
 /// A part's reply whose number of records has this bit has an aside behind it, with its length.
@@ -51,8 +55,9 @@ impl Operation for BatchPart {
                 operations: Operations::of_checked(kind.operation_count, &self.plan.bytes[kind.operations.clone()]),
                 limits: kind.limits,
                 index: entry.index,
+                selection: self.plan.selection.as_deref(),
             };
-            let ran = match self.plan.call(kind) {
+            let ran = match self.plan.call(kind, context.timestamp_us / 1_000) {
                 None => request.run(context, store, writes, reply),
                 Some(call) => request.apply(&call, context, store, writes, reply).map(|said| aside = said),
             };
@@ -83,6 +88,9 @@ impl Operation for BatchPart {
     }
 
     fn describe(&self, out: &mut Vec<u8>) -> bool {
+        if self.plan.selection.is_some() {
+            out.push(OF_RECORDS);
+        }
         BatchEntries::write_filter(self.plan.filter.as_deref(), out);
         BatchEntries::write_head(self.positions.len() as u32, out);
         for position in &self.positions {

@@ -2,7 +2,7 @@
 
 use super::super::need::Need;
 use super::super::options::Options;
-use super::super::request::Limits;
+use super::super::request::{Limits, Selection};
 use super::super::target::{Target, check_served, names, target, target_of_call};
 use crate::ResultCode;
 use crate::udf::{Call, Modules};
@@ -20,14 +20,17 @@ pub(super) const PART_READS_MAX: usize = 8;
 pub(super) const INDEX_BYTES: usize = 4;
 
 /// What a batch asks for.
+#[derive(Clone)]
 pub(super) struct Plan {
     /// The field as it came.
-    pub(super) bytes: Box<[u8]>,
+    pub(super) bytes: Arc<[u8]>,
     /// What records have to meet whose requests say nothing of their own.
-    pub(super) filter: Option<Box<[u8]>>,
-    pub(super) kinds: Vec<RequestKind>,
+    pub(super) filter: Option<Arc<[u8]>>,
+    pub(super) kinds: Arc<[RequestKind]>,
     pub(super) entries: Vec<Entry>,
     pub(super) modules: Modules,
+    /// Of a job in the background: what its records have to be.
+    pub(super) selection: Option<Arc<Selection>>,
 }
 
 /// What records in a row have in common.
@@ -47,6 +50,7 @@ pub(super) struct RequestKind {
 /// Where a function's module, name and arguments are.
 pub(super) struct CallRanges([Range<usize>; 3]);
 
+#[derive(Clone)]
 pub(super) struct Entry {
     pub(super) index: u32,
     pub(super) digest: [u8; DIGEST_BYTES],
@@ -64,14 +68,7 @@ pub(super) enum Planned {
 pub(super) fn plan(schema: &Schema, field: &[u8], filter: Option<&[u8]>, options: &Options<'_>) -> Result<Planned, ResultCode> {
     let malformed = |_| ResultCode::PARAMETER;
     let mut batch = BatchEntries::read(field).map_err(malformed)?;
-    let mut plan = Plan {
-        bytes: field.into(),
-        filter: filter.map(Into::into),
-        kinds: Vec::new(),
-        entries: Vec::with_capacity(batch.len()),
-        modules: Modules::of(schema),
-    };
-    let mut needs = Vec::new();
+    let (mut kinds, mut entries, mut needs) = (Vec::new(), Vec::with_capacity(batch.len()), Vec::new());
     let within = |part: &[u8]| {
         let start = part.as_ptr() as usize - field.as_ptr() as usize;
         start..start + part.len()
@@ -103,7 +100,7 @@ pub(super) fn plan(schema: &Schema, field: &[u8], filter: Option<&[u8]>, options
                     (table, namespace.default_ttl_s)
                 }
             };
-            plan.kinds.push(RequestKind {
+            kinds.push(RequestKind {
                 table,
                 attributes: entry.attributes,
                 key: entry.fields.key.map(within),
@@ -116,11 +113,15 @@ pub(super) fn plan(schema: &Schema, field: &[u8], filter: Option<&[u8]>, options
             });
         }
         if needs.is_empty() {
-            let kind = plan.kinds.len() as u32 - 1;
-            plan.entries.push(Entry { index: entry.index, digest: *entry.digest, kind });
+            let kind = kinds.len() as u32 - 1;
+            entries.push(Entry { index: entry.index, digest: *entry.digest, kind });
         }
     }
-    Ok(if needs.is_empty() { Planned::Plan(plan) } else { Planned::Missing(needs) })
+    if !needs.is_empty() {
+        return Ok(Planned::Missing(needs));
+    }
+    let (bytes, filter, modules) = (field.into(), filter.map(Into::into), Modules::of(schema));
+    Ok(Planned::Plan(Plan { bytes, filter, kinds: kinds.into(), entries, modules, selection: None }))
 }
 
 fn call_in<'a>(fields: &Fields<'a>, within: impl Fn(&'a [u8]) -> Range<usize>) -> Option<CallRanges> {
@@ -134,10 +135,10 @@ impl Plan {
     }
 
     /// The function that is applied to an entry.
-    pub(super) fn call(&self, kind: &RequestKind) -> Option<Call<'_>> {
+    pub(super) fn call(&self, kind: &RequestKind, now_ms: i64) -> Option<Call<'_>> {
         let CallRanges([module, name, arguments]) = kind.call.as_ref()?;
         let part = |range: &Range<usize>| &self.bytes[range.clone()];
-        Some(Call { modules: &self.modules, module: part(module), name: part(name), arguments: part(arguments) })
+        Some(Call { modules: &self.modules, module: part(module), name: part(name), arguments: part(arguments), now_ms })
     }
 
     /// The table of an entry that has one.

@@ -3,6 +3,9 @@
 /// So often in a second records come.
 const STEPS_PER_SECOND: u32 = 10;
 
+/// To wait until then is to let other requests of the core be served: it is past.
+pub(super) const NEXT_TURN_US: u64 = 0;
+
 /// What has been given, and since when.
 pub(super) struct Pace {
     per_second: u32,

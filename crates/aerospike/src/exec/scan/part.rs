@@ -6,14 +6,16 @@
 //! | 20 | the last record that was given or looked at, if there may be more; in the first byte the result code, if it failed |
 //! | 8 | when it ran, in microseconds of the monotonic clock |
 //! | 4 | number of records |
-//! | … | their messages |
+//! | … | their messages, or what `rows::Gives` says |
 //!
 //! Every table is looked through for itself, up to a number of rows or bytes, or to a row that is not in memory. What lies behind the place
 //! that all tables reached is dropped and found again by the next part: so records come in order.
 
+use super::super::batch::OF_SEARCH;
 use super::by_index::ByIndex;
 use super::piece::Piece;
-use super::rows::{Digest, Messages, Place, Rows, Target};
+use super::rows::{Digest, Gives, Messages, Place, Rows, Target};
+use super::slice;
 use crate::ResultCode;
 use crate::expression;
 use base::Token;
@@ -123,8 +125,9 @@ impl Operation for ScanPart {
         }
         let start = reply.len();
         reply.extend_from_slice(&[0; HEADER_BYTES]);
-        for (_, message) in &found {
-            reply.extend_from_slice(message);
+        match &self.target.gives {
+            Gives::Stream(call) => slice::run(call, found.iter().map(|(_, found)| found.as_slice()), context.timestamp_us / 1_000, reply),
+            _ => found.iter().for_each(|(_, message)| reply.extend_from_slice(message)),
         }
         let header = &mut reply[start..start + HEADER_BYTES];
         if let Some((_, digest)) = reached {
@@ -138,6 +141,9 @@ impl Operation for ScanPart {
     }
 
     fn describe(&self, out: &mut Vec<u8>) -> bool {
+        if matches!(self.target.gives, Gives::Places) {
+            out.push(OF_SEARCH);
+        }
         out.extend_from_slice(&self.piece.from.biased().to_be_bytes());
         out.extend_from_slice(&self.piece.until.biased().to_be_bytes());
         out.extend_from_slice(&self.records_max.to_be_bytes());

@@ -13,6 +13,10 @@ pub(super) struct Piece {
 }
 
 impl Piece {
+    pub(super) fn slot_count(&self) -> u32 {
+        u32::from(self.until.slot().0 - self.from.slot().0) + 1
+    }
+
     pub(super) fn slots(&self) -> impl Iterator<Item = u16> + use<> {
         self.from.slot().0..=self.until.slot().0
     }

@@ -1,12 +1,14 @@
 //! The records of one table that a part gives, row by row.
 
 use super::piece::Piece;
+use super::slice;
 use crate::ResultCode;
 use crate::expression::{self, Subject};
 use crate::index::Filter;
 use crate::record::{Known, Record, void_time};
+use crate::udf::StreamCall;
 use crate::wire::{MessageWriter, field};
-use base::Token;
+use base::{TableId, Token};
 use model::Table;
 use model::operation::{Context, Position, RowStore, Stop, Visit};
 use model::record_set::{DIGEST_BYTES, RecordSet};
@@ -35,6 +37,18 @@ pub(super) struct Target {
     pub(super) filter: Option<Filter>,
     /// An expression that records have to meet.
     pub(super) condition: Option<Box<[u8]>>,
+    pub(super) gives: Gives,
+}
+
+/// What parts give of the records that they find.
+#[derive(Debug)]
+pub(super) enum Gives {
+    /// Messages for the client.
+    Messages,
+    /// Digests and tables, to a job that writes them.
+    Places,
+    /// What a stream function makes of them.
+    Stream(StreamCall),
 }
 
 impl Target {
@@ -130,9 +144,21 @@ impl Rows<'_> {
         has_bin && target.filter.as_ref().is_none_or(|filter| filter.is_met(record, self.records)) && self.condition.is_none_or(meets)
     }
 
-    /// What a client gets of a record.
+    /// What is given of a record.
     pub(super) fn message(&self, digest: &[u8], record: &Record<'_>) -> Vec<u8> {
         let mut out = Vec::new();
+        match &self.target.gives {
+            Gives::Messages => {}
+            Gives::Places => {
+                out.extend_from_slice(&self.set.table.id.0.to_be_bytes());
+                out.extend_from_slice(digest);
+                return out;
+            }
+            Gives::Stream(_) => {
+                let left_s = record.ttl_left_s(self.context.now_s());
+                out.extend_from_slice(&slice::head(left_s, record.updated_ms(), record.row_bytes));
+            }
+        }
         let mut message = MessageWriter::begin(&mut out);
         message.attributes.generation = u32::from(record.generation);
         message.attributes.ttl = void_time(record.stamp);
@@ -151,6 +177,17 @@ impl Rows<'_> {
         message.end(&mut out, ResultCode::OK);
         out
     }
+}
+
+/// The bytes of a place that is given.
+const PLACE_BYTES: usize = 4 + DIGEST_BYTES;
+
+/// The places that parts of jobs give.
+pub(super) fn read_places(given: &[u8]) -> impl Iterator<Item = (TableId, Digest)> + '_ {
+    given.chunks_exact(PLACE_BYTES).filter_map(|place| {
+        let (table, digest) = place.split_first_chunk::<4>()?;
+        Some((TableId(u32::from_be_bytes(*table)), digest.try_into().ok()?))
+    })
 }
 
 /// The fields by which a client knows a record.

@@ -1,12 +1,13 @@
 //! Shards in memory, and a node that does nothing but run requests on them.
 
-use super::super::{IsPrimary, Namespace, Options, Shape, Work, part, start};
+use super::super::{IsPrimary, Namespace, Need, Options, RecordCoordinator, Shape, Work, part, start};
 use super::Ask;
 use crate::ResultCode;
 use crate::wire::{HEADER_BYTES, Header, Kind, Message};
 use base::{Now, TableId, Token};
-use model::Schema;
 use model::operation::{Context, Direction, Operation, Part, PartitionKey, Position, RowStore, ScannedRow, Step, Stop, Visit, WriteSet};
+use model::record_set::RecordSetError;
+use model::{Schema, Table};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,13 +16,14 @@ type Key = (TableId, Token, Vec<u8>);
 pub(super) const NOW_S: u32 = 1_700_000_000;
 pub(super) const CORES: u16 = 3;
 
-#[derive(Default)]
 struct Rows {
     rows: BTreeMap<Key, Vec<u8>>,
     /// Rows that have to be read first, and those that were.
     cold: bool,
     warm: RefCell<BTreeSet<Key>>,
     misses: Cell<u32>,
+    /// The newest schema.
+    schema: Schema,
 }
 
 impl Rows {
@@ -44,6 +46,11 @@ impl RowStore for Rows {
             Some(_) if !self.is_warm(&key) => Err(Stop::Miss),
             row => Ok(row.map(Vec::as_slice)),
         }
+    }
+
+    fn record_set(&self, id: TableId) -> Option<&Table> {
+        let tables = self.schema.keyspaces.values().flat_map(|keyspace| keyspace.tables.values());
+        tables.map(|table| &**table).find(|table| table.id == id)
     }
 
     fn scan(
@@ -96,6 +103,9 @@ pub(super) struct Database {
     pub(super) others: BTreeSet<u16>,
     /// Slots that nobody serves.
     pub(super) unserved: BTreeMap<u16, ResultCode>,
+    pub(super) jobs: std::sync::Arc<crate::jobs::Jobs>,
+    /// What functions have logged.
+    pub(super) log: Vec<(i64, String)>,
 }
 
 /// One message of a reply, owned.
@@ -134,7 +144,7 @@ impl Database {
         let namespace = |name: &str, default_ttl_s| Namespace { name: name.to_owned(), default_ttl_s };
         Self {
             schema: Schema::empty(),
-            rows: Rows::default(),
+            rows: Rows { rows: BTreeMap::new(), cold: false, warm: RefCell::default(), misses: Cell::new(0), schema: Schema::empty() },
             namespaces: vec![namespace("test", 0), namespace("day", 86_400)],
             now_s: NOW_S,
             runs: 0,
@@ -144,6 +154,8 @@ impl Database {
             cores: CORES,
             others: BTreeSet::new(),
             unserved: BTreeMap::new(),
+            jobs: std::sync::Arc::default(),
+            log: Vec::new(),
         }
     }
 
@@ -201,65 +213,95 @@ impl Database {
     pub(super) fn pieces(&mut self, body: &[u8]) -> Vec<Vec<u8>> {
         let message = Message::decode(body).unwrap();
         loop {
-            let schema = self.schema.clone();
+            let (schema, jobs) = (self.schema.clone(), std::sync::Arc::clone(&self.jobs));
             let namespaces = self.namespaces.clone();
             let others = self.others.clone();
             let is_primary = |_: &str, slot: u16| !others.contains(&slot);
             let is_primary: Option<&IsPrimary<'_>> = if self.cores == CORES { None } else { Some(&is_primary) };
-            let options = Options { namespaces: &namespaces, cores: self.cores, record_bytes_max: self.record_bytes_max, is_primary };
+            let options = Options {
+                namespaces: &namespaces,
+                cores: self.cores,
+                record_bytes_max: self.record_bytes_max,
+                is_primary,
+                jobs: Some(&jobs),
+            };
             match start(&schema, &message, body, &options) {
                 Ok(Work::Record(request)) => {
                     // Sent to another core or not, it is the same.
                     let operation = request.to_operation();
                     return vec![if self.runs % 2 == 0 { self.run(&request) } else { self.run(&*operation) }];
                 }
-                Ok(Work::Coordinate(mut coordinator)) => {
-                    let (mut pieces, mut results) = (Vec::new(), Vec::new());
-                    loop {
-                        let mut piece = Vec::new();
-                        let step = coordinator.step(std::mem::take(&mut results), &mut piece).unwrap();
-                        pieces.push(piece);
-                        let parts = match step {
-                            Step::Run(parts) => parts,
-                            Step::Wait { until_us } => {
-                                assert!(until_us > self.clock_us);
-                                self.clock_us = until_us;
-                                continue;
-                            }
-                            Step::Done => return pieces,
-                        };
-                        assert!(!parts.is_empty());
-                        for (number, Part { token, operation, .. }) in parts.into_iter().enumerate() {
-                            let slot = token.slot().0;
-                            results.push(if let Some(code) = self.unserved.get(&slot) {
-                                match coordinator.part_failed(number, *code) {
-                                    Some(result) => result,
-                                    None => return vec![refusal(&message, *code)],
-                                }
-                            } else if self.others.contains(&slot) {
-                                let mut description = Vec::new();
-                                assert!(operation.describe(&mut description));
-                                let scan = message.fields.batch.is_none().then_some(&message);
-                                let again = part(&schema, scan, &description, &options).unwrap().unwrap();
-                                self.run(&*again)
-                            } else {
-                                self.run(&*operation)
-                            });
-                        }
-                    }
+                Ok(Work::Coordinate(coordinator)) => return self.drive(coordinator, &message, &options),
+                Ok(Work::Background(coordinator)) => {
+                    let said = self.drive(coordinator, &message, &options).concat();
+                    assert!(said.is_empty(), "nobody listens");
+                    return vec![refusal(&message, ResultCode::OK)];
                 }
                 Ok(Work::Declare(needs)) => {
                     for need in needs {
-                        self.declarations += 1;
-                        match self.schema.declare_bins(&need.namespace, &need.set, &need.bins, 1) {
-                            Ok(declared) => self.schema = declared.map_or_else(|| self.schema.clone(), |declared| declared.schema),
-                            Err(error) => return vec![refusal(&message, super::super::declaration_failure(&error))],
+                        if let Err(error) = self.declare(&need) {
+                            return vec![refusal(&message, super::super::declaration_failure(&error))];
                         }
                     }
                 }
                 Err(code) => return vec![refusal(&message, code)],
             }
         }
+    }
+
+    /// Runs a coordinator to its end.
+    fn drive(&mut self, mut coordinator: Box<dyn RecordCoordinator>, message: &Message<'_>, options: &Options<'_>) -> Vec<Vec<u8>> {
+        let (mut pieces, mut results) = (Vec::new(), Vec::new());
+        loop {
+            let mut piece = Vec::new();
+            let step = coordinator.step(std::mem::take(&mut results), &mut piece).unwrap();
+            self.log.extend(coordinator.take_log());
+            pieces.push(piece);
+            let parts = match step {
+                Step::Run(parts) => parts,
+                Step::Wait { until_us: u64::MAX } => {
+                    let needs = coordinator.take_needs();
+                    assert!(!needs.is_empty(), "it waits for something");
+                    needs.iter().for_each(|need| self.declare(need).unwrap());
+                    continue;
+                }
+                // The core's next turn.
+                Step::Wait { until_us: 0 } => continue,
+                Step::Wait { until_us } => {
+                    assert!(until_us > self.clock_us);
+                    self.clock_us = until_us;
+                    continue;
+                }
+                Step::Done => return pieces,
+            };
+            assert!(!parts.is_empty());
+            for (number, Part { token, operation, .. }) in parts.into_iter().enumerate() {
+                let slot = token.slot().0;
+                results.push(if let Some(code) = self.unserved.get(&slot) {
+                    match coordinator.part_failed(number, *code) {
+                        Some(result) => result,
+                        None => return vec![refusal(message, *code)],
+                    }
+                } else if self.others.contains(&slot) {
+                    let mut description = Vec::new();
+                    assert!(operation.describe(&mut description));
+                    let scan = message.fields.batch.is_none().then_some(message);
+                    let again = part(&self.schema, scan, &description, options).unwrap().unwrap();
+                    self.run(&*again)
+                } else {
+                    self.run(&*operation)
+                });
+            }
+        }
+    }
+
+    pub(super) fn declare(&mut self, need: &Need) -> Result<(), RecordSetError> {
+        self.declarations += 1;
+        if let Some(declared) = self.schema.declare_bins(&need.namespace, &need.set, &need.bins, 1)? {
+            self.schema = declared.schema;
+            self.rows.schema = self.schema.clone();
+        }
+        Ok(())
     }
 
     /// All messages of a reply.

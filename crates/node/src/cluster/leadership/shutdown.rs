@@ -59,6 +59,8 @@ impl Core {
         if let Some(shutdown) = self.cluster.as_mut().and_then(|cluster| cluster.leadership.shutdown.as_mut()) {
             shutdown.step = Step::SendingAway;
         }
+        // Nobody waits for jobs in the background, and none goes on elsewhere.
+        self.config.aerospike.jobs.abort(None);
         self.send_away_until_us.get_or_insert(now_us + SEND_AWAY_US_MAX);
     }
 

@@ -1,7 +1,7 @@
 //! Aerospike on a core: records, what a node shows of itself, users and what they may do, and failures as result codes.
 //!
 //! `client` is a connection with its client, whom `security` logs in; `connection` is what the node asks of it; `rights` says what that may do, `role_changes` changes users and roles,
-//! `indexes` makes and drops secondary indexes, `modules` registers modules of functions.
+//! `indexes` makes and drops secondary indexes, `modules` registers modules of functions, `jobs` starts and ends scans and queries in the background.
 
 mod answer;
 mod audit;
@@ -11,6 +11,7 @@ mod connection;
 mod declarations;
 mod failures;
 mod indexes;
+mod jobs;
 mod modules;
 mod records;
 mod rights;

@@ -23,6 +23,7 @@ use aerospike::ResultCode;
 use aerospike::exec::{self, Need, Options, RecordCoordinator, Shape, Work};
 use aerospike::index::IndexChange;
 use aerospike::info::{NodeView, Truncation};
+use aerospike::jobs::Abort;
 use aerospike::session::{Progress, Server};
 use aerospike::udf::ModuleChange;
 use aerospike::wire::{self, info2};
@@ -87,6 +88,10 @@ impl<R: Reactor<Message = Message>> Server for Records<'_, R> {
             None => self.change_module_checked(change, value),
             Some(_) => self.change_module_audited(change, value),
         }
+    }
+
+    fn abort_jobs(&mut self, abort: Abort, value: &mut Vec<u8>) {
+        self.abort_jobs_checked(abort, value);
     }
 
     #[inline]
@@ -242,6 +247,8 @@ impl<R: Reactor<Message = Message>> Records<'_, R> {
             }
             Work::Coordinate(_) if asker.is_some() => Err(ResultCode::PARAMETER),
             Work::Coordinate(coordinator) => self.coordinate(message, body, shape, coordinator, out),
+            Work::Background(_) if asker.is_some() => Err(ResultCode::PARAMETER),
+            Work::Background(coordinator) => self.start_background(message, body, shape, coordinator, out),
             // What was declared for a request is never taken away.
             Work::Declare(_) if declared == Declared::Yes => Err(ResultCode::SERVER_ERROR),
             Work::Declare(needs) => self.declare(needs, body, waits()),
@@ -262,7 +269,7 @@ impl<R: Reactor<Message = Message>> Records<'_, R> {
         core.requests.meter.set_kind(RequestKind::of(coordinator.writes()));
         let route = core.cluster.is_some().then(|| {
             // Parts of batches say all of themselves, and a function on one record is a batch.
-            let is_batch = message.fields.batch.is_some() || message.fields.udf.is_asked();
+            let is_batch = message.fields.batch.is_some() || message.fields.udf.is_asked() && shape == Shape::One;
             let body = if is_batch { &[] } else { body };
             Route { is_write: coordinator.writes(), ..route(body, message) }
         });
@@ -320,7 +327,7 @@ impl<R: Reactor<Message = Message>> Records<'_, R> {
 }
 
 /// How a request is run elsewhere: a linearizable read, until more is known.
-fn route(body: &[u8], message: &wire::Message<'_>) -> Route {
+pub(super) fn route(body: &[u8], message: &wire::Message<'_>) -> Route {
     // What a client has given up must not be done long after.
     let patience_us = match u64::from(message.number) {
         0 => PATIENCE_US,
@@ -330,7 +337,7 @@ fn route(body: &[u8], message: &wire::Message<'_>) -> Route {
 }
 
 /// Refuses what would have to wait.
-fn check_waiting(core: &Core) -> Result<(), ResultCode> {
+pub(super) fn check_waiting(core: &Core) -> Result<(), ResultCode> {
     if core.is_full() { Err(ResultCode::DEVICE_OVERLOAD) } else { Ok(()) }
 }
 
@@ -338,7 +345,13 @@ impl Core {
     /// What requests go by here.
     fn record_options(&self) -> Options<'_> {
         let namespaces = &self.config.aerospike.namespaces;
-        Options { namespaces, cores: self.pieces(), record_bytes_max: RECORD_BYTES_MAX, is_primary: None }
+        Options {
+            namespaces,
+            cores: self.pieces(),
+            record_bytes_max: RECORD_BYTES_MAX,
+            is_primary: None,
+            jobs: Some(&self.config.aerospike.jobs),
+        }
     }
 
     /// Runs a request, or a part of it, for another core or member.

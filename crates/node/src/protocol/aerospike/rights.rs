@@ -5,6 +5,7 @@ use super::client::{Client, LastSet};
 use super::records::Records;
 use crate::message::Message;
 use aerospike::ResultCode;
+use aerospike::exec::UDF_OF_STREAM;
 use aerospike::index::IndexChange;
 use aerospike::info::Truncation;
 use aerospike::operate;
@@ -77,6 +78,16 @@ impl<R: Reactor<Message = Message>> Records<'_, R> {
         if needed.without(had).is_empty() { Ok(()) } else { Err(ResultCode::ROLE_VIOLATION) }
     }
 
+    /// Refuses to end jobs for a client whose role may not.
+    pub(super) fn check_abort(&mut self) -> Result<(), ResultCode> {
+        if !self.core.config.requires_login {
+            return Ok(());
+        }
+        let Some((_, rights)) = self.checked()? else { return Ok(()) };
+        let may = rights.on(&Resource::AllKeyspaces).contains(Permission::Alter);
+        if may { Ok(()) } else { Err(ResultCode::ROLE_VIOLATION) }
+    }
+
     /// The client and what its role may do; none if it may do everything.
     fn checked(&mut self) -> Result<Option<(&mut Client, Arc<Rights>)>, ResultCode> {
         // What has come from elsewhere was checked there.
@@ -114,7 +125,9 @@ impl Client {
         if fields.udf.is_asked() {
             let namespace = String::from_utf8_lossy(fields.namespace.unwrap_or_default()).into_owned();
             let executes = rights.on(&Resource::AllFunctionsIn(namespace)).contains(Permission::Execute);
-            let may = executes && !is_missing(WRITE) && !is_missing(READ);
+            // A stream function is given records, and changes none.
+            let only_reads = is_about_many && !writes && fields.udf.operation == Some(UDF_OF_STREAM);
+            let may = executes && (only_reads || !is_missing(WRITE)) && !is_missing(READ);
             return if may { Ok(()) } else { Err(ResultCode::ROLE_VIOLATION) };
         }
         let refused = if writes { is_missing(WRITE) || is_missing(READ) && reads() } else { is_missing(READ) };

@@ -188,7 +188,7 @@ impl Node {
     fn serve(&mut self, body: &[u8]) -> Result<Vec<u8>, ResultCode> {
         let message = Message::decode(body).unwrap();
         let namespaces = [Namespace { name: "test".to_owned(), default_ttl_s: 0 }];
-        let options = Options { namespaces: &namespaces, cores: 2, record_bytes_max: 1 << 20, is_primary: None };
+        let options = Options { namespaces: &namespaces, cores: 2, record_bytes_max: 1 << 20, is_primary: None, jobs: None };
         loop {
             let schema = self.schema.clone();
             match exec::start(&schema, &message, body, &options)? {
@@ -198,6 +198,7 @@ impl Node {
                         self.schema = schema.declare_bins(&need.namespace, &need.set, &need.bins, 1).unwrap().unwrap().schema;
                     }
                 }
+                Work::Background(_) => unreachable!("nothing here runs in the background"),
                 Work::Coordinate(mut coordinator) => {
                     let (mut reply, mut results) = (Vec::new(), Vec::new());
                     while let Step::Run(parts) = coordinator.step(std::mem::take(&mut results), &mut reply).unwrap() {

@@ -25,6 +25,8 @@ impl Core {
             namespaces: &config.aerospike.namespaces,
             schema: &self.schema,
             built_indexes: self.built_indexes(),
+            jobs: &config.aerospike.jobs,
+            now_us: now.monotonic_us,
             uptime_s: (now.wall_s() - i64::from(config.started_s)).max(0).unsigned_abs(),
             client_connections: self.connections.count(),
             cluster: self.cluster.as_ref().map(|cluster| {

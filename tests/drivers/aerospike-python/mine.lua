@@ -1,1 +1,0 @@
-function one(rec) return 1 end
