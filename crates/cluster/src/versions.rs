@@ -24,7 +24,7 @@
 //! | 16 | roles may have limits |
 //! | 17 | members say where GridDB's clients reach them |
 //! | 18 | record sets may have indexes, also of values within cells |
-//! | 19 | containers may have SPATIAL indexes |
+//! | 19 | containers may have SPATIAL indexes, and functions of users may be modules of WebAssembly |
 
 use std::fmt;
 

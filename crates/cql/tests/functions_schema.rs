@@ -49,7 +49,7 @@ fn what_cannot_be_a_function_is_refused_in_cassandras_words() {
     session.run(&format!("CREATE {PLUS}")).unwrap();
     let cases = [
         ("CREATE FUNCTION j(a int) CALLED ON NULL INPUT RETURNS int LANGUAGE java AS 'return a;'", "Language 'java' is not supported"),
-        ("CREATE FUNCTION j(a int) CALLED ON NULL INPUT RETURNS int LANGUAGE wasm AS 'x'", "Language 'wasm' is not supported"),
+        ("CREATE FUNCTION j(a int) CALLED ON NULL INPUT RETURNS int LANGUAGE rust AS 'x'", "Language 'rust' is not supported"),
         (
             "CREATE OR REPLACE FUNCTION IF NOT EXISTS f(a int) CALLED ON NULL INPUT RETURNS int LANGUAGE lua AS 'return a'",
             "Cannot use both 'OR REPLACE' and 'IF NOT EXISTS' directives",

@@ -22,6 +22,11 @@ pub struct Function {
     pub body: String,
 }
 
+impl Function {
+    /// The language of functions that are modules of WebAssembly.
+    pub const WASM: &str = "wasm";
+}
+
 /// What a function does with a null argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NullInput {

@@ -8,7 +8,7 @@ pub use column::{Column, ColumnKind, DroppedColumn, Order};
 pub use role::Role;
 pub use table::{CDC_LOG_OPTION, CDC_OPTION, CONTAINER_OPTION, DROPPED_AT_OPTION, Index, IndexPart, KeptOption, Table, TableOptions, View};
 
-use crate::function::Functions;
+use crate::function::{Function, Functions};
 use crate::types::UserType;
 use base::TableId;
 use std::collections::BTreeMap;
@@ -124,6 +124,12 @@ impl Schema {
     #[must_use]
     pub fn has_functions(&self) -> bool {
         self.keyspaces.values().any(|keyspace| !keyspace.functions.is_empty())
+    }
+
+    /// Functions that are modules of WebAssembly.
+    pub fn wasm_functions(&self) -> impl Iterator<Item = &Function> {
+        let functions = self.keyspaces.values().flat_map(|keyspace| keyspace.functions.functions());
+        functions.map(Arc::as_ref).filter(|function| function.language == Function::WASM)
     }
 
     /// Whether there is a masked column.

@@ -3,7 +3,7 @@
 /// Why a program has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScriptError {
-    /// It is not Lua, or an argument's name is no name of a variable in Lua.
+    /// It is not Lua, or an argument's name is no name of a variable in Lua; it is no module of WebAssembly, or lacks what calls need.
     #[error("{0}")]
     Compile(String),
     /// It has raised an error.

@@ -1,10 +1,12 @@
-//! The sandbox of functions that users write: Lua 5.4, one state for each core.
+//! The sandbox of functions that users write: Lua 5.4, one state for each core, and WebAssembly, one engine for each core.
 //!
 //! On the path: a protocol turns a value's bytes into a [`Value`], has a [`Program`] run by [`call`], and turns the result back. What a call costs
 //! comes back with it, in instructions: the caller sums it up, and cuts long work into slices by it.
 //!
 //! A protocol whose functions come in modules and call what it gives them has a [`Dialect`]: a prelude in Lua, and its values as bytes. Its modules' functions
 //! are called by [`invoke`].
+//!
+//! A module of WebAssembly is a [`WasmProgram`], and is called by [`call_wasm`]: the same bounds in the same units, and bytes in place of Lua's values.
 //!
 //! Invariants:
 //! - A call ends. A hook counts instructions, what works on whole strings in C is charged for its length, and nothing in the sandbox catches the error that a
@@ -27,6 +29,7 @@ mod programs;
 mod sandbox;
 mod strings;
 mod value;
+mod wasm;
 
 pub use dialect::{Dialect, Find, Invoked, Packed};
 pub use error::ScriptError;
@@ -35,3 +38,4 @@ pub use number::Number;
 pub use program::Program;
 pub use sandbox::{Called, call, check};
 pub use value::Value;
+pub use wasm::{WasmProgram, WasmType, WasmValue, call_wasm, check_wasm};

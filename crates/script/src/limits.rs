@@ -38,3 +38,33 @@ pub const LOG_LINES_MAX: usize = 16;
 
 /// How long each of them may be.
 pub const LOG_LINE_BYTES_MAX: usize = 512;
+
+/// How long a module of WebAssembly may be in binary form.
+pub const MODULE_BYTES_MAX: usize = 256 << 10;
+
+/// Bytes of compiled modules' binary forms that a core keeps.
+pub(crate) const MODULES_BYTES_MAX: usize = 4 << 20;
+
+/// Functions, types, globals, exports and segments of a module: so many of each.
+pub(crate) const MODULE_PARTS_MAX: u64 = 10_000;
+
+/// Locals and arguments of one function: each call sets all of them, however few instructions it runs.
+pub(crate) const FUNCTION_LOCALS_MAX: u64 = 1000;
+
+/// Elements of all tables of a module.
+pub(crate) const TABLE_ELEMENTS_MAX: u64 = 10_000;
+
+/// Tables of a module.
+pub(crate) const TABLES_MAX: u64 = 4;
+
+/// Calls in each other.
+pub(crate) const CALL_DEPTH_MAX: usize = 4000;
+
+/// Bytes of the stack that those take.
+pub(crate) const STACK_BYTES_MAX: usize = 512 << 10;
+
+/// What a page of a module's memory costs each call, in instructions: it is new, and cleared (decision 0067).
+pub(crate) const PAGE_INSTRUCTIONS: u64 = 4096;
+
+/// What a call costs that sets its locals, in instructions.
+pub(crate) const WASM_CALL_INSTRUCTIONS: u8 = 10;

@@ -15,9 +15,9 @@ use std::rc::Rc;
 
 /// What a call came to.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Called {
+pub struct Called<T = Value> {
     /// Its result.
-    pub result: Result<Value, ScriptError>,
+    pub result: Result<T, ScriptError>,
     /// What it has cost, in instructions.
     pub instructions: u64,
 }

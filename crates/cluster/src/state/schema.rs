@@ -36,6 +36,8 @@ const ROLE_LIMITS_SINCE: u16 = 16;
 const RECORD_SET_INDEXES_SINCE: u16 = 18;
 /// The version in which containers have SPATIAL indexes: who does not know them would make entries of texts.
 const SPATIAL_INDEXES_SINCE: u16 = 19;
+/// The version in which functions may be modules of WebAssembly: who does not know them would run them as Lua.
+const WASM_SINCE: u16 = 19;
 
 impl State {
     /// Whether every member knows what roles are.
@@ -110,6 +112,12 @@ impl State {
         self.protocol_version() >= SPATIAL_INDEXES_SINCE
     }
 
+    /// Whether every member can run functions in WebAssembly.
+    #[must_use]
+    pub fn knows_wasm(&self) -> bool {
+        self.protocol_version() >= WASM_SINCE
+    }
+
     /// Whether every member knows all that a schema has.
     fn knows_all_of(&self, schema: &Schema) -> bool {
         (schema.roles.is_empty() || self.knows_roles())
@@ -124,6 +132,7 @@ impl State {
             && (!schema.has_role_limits() || self.knows_role_limits())
             && (!schema.has_record_set_indexes() || self.knows_record_set_indexes())
             && (!schema.has_spatial_indexes() || self.knows_spatial_indexes())
+            && (schema.wasm_functions().next().is_none() || self.knows_wasm())
     }
 
     pub(crate) fn change_schema(&mut self, expected: u128, document: &[u8]) -> Outcome {

@@ -14,13 +14,19 @@ use std::sync::Arc;
 /// How long a function's body may be.
 const BODY_BYTES_MAX: usize = 64 << 10;
 
+/// How long a module of WebAssembly may be as text: about ten times its binary form.
+const WASM_BODY_BYTES_MAX: usize = 1 << 20;
+
+/// How long all modules of WebAssembly may be together: each change of the schema stores all of it, in a command of at most 4 MiB.
+const ALL_WASM_BYTES_MAX: usize = 2 << 20;
+
 pub(super) fn create(context: &Context<'_>, statement: &ast::CreateFunction) -> Result<Outcome, DdlError> {
     if statement.or_replace && statement.if_not_exists {
         return Err(RoutineError::ReplaceIfNotExists.into());
     }
-    check_language(&statement.language)?;
+    let language = known_language(&statement.language)?;
     let keyspace = place(context, &statement.name)?;
-    let function = declared(keyspace, statement)?;
+    let function = declared(keyspace, statement, language)?;
     let types = function.argument_types();
     let name = &function.name;
     if keyspace.functions.aggregate(name, &types).is_some() {
@@ -36,9 +42,7 @@ pub(super) fn create(context: &Context<'_>, statement: &ast::CreateFunction) -> 
             return Ok(Outcome::unchanged());
         }
     }
-    if function.body.len() > BODY_BYTES_MAX {
-        return Err(RoutineError::FunctionBody { name: name.clone(), why: format!("it has more than {BODY_BYTES_MAX} bytes") }.into());
-    }
+    check_length(context, former, &function).map_err(|why| RoutineError::FunctionBody { name: name.clone(), why })?;
     let compiled = Script::new(&Arc::new(function.clone())).check();
     compiled.map_err(|error| RoutineError::FunctionBody { name: name.clone(), why: error.to_string() })?;
     let change = if former.is_some() { ChangeKind::Updated } else { ChangeKind::Created };
@@ -48,14 +52,30 @@ pub(super) fn create(context: &Context<'_>, statement: &ast::CreateFunction) -> 
     Ok(context.with_keyspace(keyspace, change, target))
 }
 
-fn check_language(language: &Identifier) -> Result<(), DdlError> {
+/// Whether there is room for a function's body, and if not why.
+fn check_length(context: &Context<'_>, former: Option<&Arc<Function>>, function: &Function) -> Result<(), String> {
+    let is_wasm = function.language == Function::WASM;
+    let limit = if is_wasm { WASM_BODY_BYTES_MAX } else { BODY_BYTES_MAX };
+    if function.body.len() > limit {
+        return Err(format!("it has more than {limit} bytes"));
+    }
+    let others = context.schema.wasm_functions().filter(|other| former.is_none_or(|former| !std::ptr::eq(former.as_ref(), *other)));
+    if is_wasm && others.map(|other| other.body.len()).sum::<usize>() + function.body.len() > ALL_WASM_BYTES_MAX {
+        return Err(format!("all functions in WebAssembly together would have more than {ALL_WASM_BYTES_MAX} bytes"));
+    }
+    Ok(())
+}
+
+/// The language as the schema has it. ScyllaDB's WebAssembly had another name at first.
+fn known_language(language: &Identifier) -> Result<&'static str, DdlError> {
     match language.as_str().to_lowercase().as_str() {
-        LUA => Ok(()),
+        LUA => Ok(LUA),
+        Function::WASM | "xwasm" => Ok(Function::WASM),
         other => Err(DdlError::Routine(RoutineError::FunctionLanguage(other.to_owned()))),
     }
 }
 
-fn declared(keyspace: &Keyspace, statement: &ast::CreateFunction) -> Result<Function, DdlError> {
+fn declared(keyspace: &Keyspace, statement: &ast::CreateFunction, language: &str) -> Result<Function, DdlError> {
     let name = statement.name.name.as_str().to_owned();
     let mut names = HashSet::new();
     if statement.arguments.iter().any(|(argument, _)| !names.insert(argument.as_str())) {
@@ -71,7 +91,7 @@ fn declared(keyspace: &Keyspace, statement: &ast::CreateFunction) -> Result<Func
         ast::NullInput::ReturnsNull => NullInput::ReturnsNull,
     };
     let (returns, body) = (function_type(keyspace, &statement.returns)?, statement.body.to_string());
-    Ok(Function { keyspace: keyspace.name.clone(), name, arguments, returns, null_input, language: LUA.to_owned(), body })
+    Ok(Function { keyspace: keyspace.name.clone(), name, arguments, returns, null_input, language: language.to_owned(), body })
 }
 
 fn check_replacing(former: &Function, function: &Function, or_replace: bool) -> Result<(), DdlError> {

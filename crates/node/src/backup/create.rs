@@ -60,6 +60,7 @@ fn check_members(wanted: &Schema, environment: &SchemaEnvironment<'_>) -> Result
         ("materialized views", wanted.has_views() && !environment.knows_views),
         ("CDC logs", wanted.has_cdc_logs() && !environment.knows_cdc),
         ("functions", has_functions && !environment.knows_functions),
+        ("functions in WebAssembly", wanted.wasm_functions().next().is_some() && !environment.knows_wasm),
         ("indexes of record sets", wanted.has_record_set_indexes() && !environment.knows_record_set_indexes),
         ("SPATIAL indexes of containers", wanted.has_spatial_indexes() && !environment.knows_spatial_indexes),
         ("masked columns", wanted.has_masks() && !environment.knows_masks),

@@ -143,6 +143,7 @@ impl Core {
                     knows_cdc: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_cdc()),
                     knows_spatial_indexes: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_spatial_indexes()),
                     knows_record_set_indexes: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_record_set_indexes()),
+                    knows_wasm: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_wasm()),
                 };
                 let ResolvedChange { update, warnings } = change.resolve(&self.schema, &mut environment)?;
                 Ok(match update {

@@ -129,7 +129,7 @@ fn a_backup_under_load_is_one_point_in_time_for_any_number_of_cores() {
     }
 }
 
-const SCHEMA: [&str; 9] = [
+const SCHEMA: [&str; 10] = [
     "CREATE KEYSPACE \"Kinds_1\" WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
     "CREATE TYPE \"Kinds_1\".pair (x int, y text)",
     "CREATE TABLE \"Kinds_1\".t (id int, c int, s text static, v text, w frozen<pair>, m map<text, int>, PRIMARY KEY (id, c))",
@@ -138,10 +138,13 @@ const SCHEMA: [&str; 9] = [
     "CREATE TABLE \"Kinds_1\".users (id int PRIMARY KEY, name text, town text)",
     "CREATE MATERIALIZED VIEW \"Kinds_1\".by_town AS SELECT * FROM \"Kinds_1\".users WHERE town IS NOT NULL AND id IS NOT NULL PRIMARY KEY (town, id)",
     "CREATE FUNCTION \"Kinds_1\".twice (n int) CALLED ON NULL INPUT RETURNS int LANGUAGE lua AS 'return n * 2'",
+    "CREATE FUNCTION \"Kinds_1\".thrice (n int) RETURNS NULL ON NULL INPUT RETURNS int LANGUAGE wasm AS '(module (memory (export \"memory\") 1) \
+     (global (export \"_scylla_abi\") i32 (i32.const 0)) (data (i32.const 0) \"\\01\") \
+     (func (export \"thrice\") (param i32) (result i32) (i32.mul (local.get 0) (i32.const 3))))'",
     "CREATE TABLE \"Kinds_1\".empty (id int PRIMARY KEY)",
 ];
 
-const QUERIES: [&str; 9] = [
+const QUERIES: [&str; 10] = [
     "SELECT c, v, s, writetime(v), m['a'] FROM \"Kinds_1\".t WHERE id = 1",
     "SELECT w.y FROM \"Kinds_1\".t WHERE id = 2 AND c = 1",
     "SELECT id, c FROM \"Kinds_1\".t WHERE v = 'green'",
@@ -151,6 +154,7 @@ const QUERIES: [&str; 9] = [
     "SELECT id, name FROM \"Kinds_1\".by_town WHERE town = 'Oslo'",
     "SELECT id FROM \"Kinds_1\".users WHERE id = 5",
     "SELECT v FROM k.t WHERE id = '77'",
+    "SELECT \"Kinds_1\".thrice(c) FROM \"Kinds_1\".t WHERE id = 1 AND c = 3",
 ];
 
 fn write_kinds(client: &mut Client) {

@@ -18,6 +18,36 @@ fn roles_wait_until_every_member_knows_them() {
 }
 
 #[test]
+fn functions_in_webassembly_wait_until_every_member_runs_them() {
+    let mut cluster = Cluster { state: State::founded(7, "test".to_owned(), knows(1, 1, 4, 18), Schema::empty(), 1), index: 1 };
+    cluster.apply(&Command::Join { profile: knows(2, 2, 4, 19), replaces: None });
+    let changed = |cluster: &Cluster, language: &str| {
+        let function = model::Function {
+            keyspace: "k".to_owned(),
+            name: "f".to_owned(),
+            arguments: Vec::new(),
+            returns: DataType::Int,
+            null_input: model::NullInput::Called,
+            language: language.to_owned(),
+            body: "return 1".to_owned(),
+        };
+        let mut keyspace = keyspace("k", 1);
+        keyspace.functions.put_function(function);
+        let mut schema = Schema { version: cluster.state.schema.version + 1, ..Schema::clone(&cluster.state.schema) };
+        schema.keyspaces.insert("k".to_owned(), Arc::new(keyspace));
+        Command::Schema { expected: cluster.state.schema.version, document: schema_blob::encode(&schema) }
+    };
+    let change = changed(&cluster, "wasm");
+    assert_eq!(cluster.apply(&change), Outcome::Refused(Refused::BadSchema));
+    let change = changed(&cluster, "lua");
+    assert_eq!(cluster.apply(&change), Outcome::Done);
+    cluster.apply(&Command::Started { node: NodeId(1), previous: 1, profile: knows(1, 3, 4, 19) });
+    assert!(cluster.state.knows_wasm());
+    let change = changed(&cluster, "wasm");
+    assert_eq!(cluster.apply(&change), Outcome::Done);
+}
+
+#[test]
 fn masks_wait_until_every_member_knows_them() {
     let mut cluster = Cluster { state: State::founded(7, "test".to_owned(), knows(1, 1, 4, 14), Schema::empty(), 1), index: 1 };
     cluster.apply(&Command::Join { profile: knows(2, 2, 4, 15), replaces: None });

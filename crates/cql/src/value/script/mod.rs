@@ -6,6 +6,7 @@
 mod aggregate;
 mod from_lua;
 mod into_lua;
+mod wasm;
 
 pub use aggregate::{ScriptAggregate, ScriptState};
 
@@ -15,11 +16,11 @@ use into_lua::into_lua;
 use md5::{Digest, Md5};
 use model::{DataType, Function, NullInput};
 use script::limits::CALL_INSTRUCTIONS_MAX;
-use script::{Program, ScriptError, Value};
+use script::{Program, ScriptError, Value, WasmProgram};
 use std::cell::Cell;
 use std::sync::Arc;
 
-/// The language that functions are written in.
+/// The language that most functions are written in; the other one is [`Function::WASM`].
 pub const LUA: &str = "lua";
 
 /// What all calls together may take for the values of a statement, or for one row of a result.
@@ -62,13 +63,23 @@ impl Meter {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Script {
     function: Arc<Function>,
-    program: Program,
+    source: Source,
+}
+
+/// What a function was written in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Source {
+    Lua(Program),
+    Wasm(Arc<WasmProgram>),
 }
 
 impl Script {
     /// The function's.
     #[must_use]
     pub fn new(function: &Arc<Function>) -> Self {
+        if function.language == Function::WASM {
+            return Self { function: Arc::clone(function), source: Source::Wasm(wasm::program(function)) };
+        }
         let mut hasher = Md5::new();
         // Lengths keep apart what would read alike.
         for part in [&function.keyspace, &function.name, &function.body].into_iter().chain(function.arguments.iter().map(|(name, _)| name))
@@ -83,7 +94,7 @@ impl Script {
             arguments: function.arguments.iter().map(|(name, _)| name.clone()).collect(),
             body: function.body.as_str().into(),
         };
-        Self { function: Arc::clone(function), program }
+        Self { function: Arc::clone(function), source: Source::Lua(program) }
     }
 
     /// The function.
@@ -97,7 +108,10 @@ impl Script {
     /// # Errors
     /// Why it cannot.
     pub fn check(&self) -> Result<(), ScriptError> {
-        script::check(&self.program)
+        match &self.source {
+            Source::Lua(program) => script::check(program),
+            Source::Wasm(program) => script::check_wasm(program),
+        }
     }
 
     /// Calls it and appends the result; false is null.
@@ -109,19 +123,30 @@ impl Script {
         if function.null_input == NullInput::ReturnsNull && arguments.iter().any(Option::is_none) {
             return Ok(false);
         }
+        let program = match &self.source {
+            Source::Lua(program) => program,
+            Source::Wasm(program) => {
+                let (instructions, there) = wasm::call(function, program, arguments, meter.left(), out);
+                meter.add(instructions);
+                return there.map_err(|detail| self.failed(detail));
+            }
+        };
         let value = |((_, data_type), bytes): (&(String, DataType), &Option<&[u8]>)| match bytes {
             Some(bytes) => into_lua(data_type, bytes),
             None => Value::Nil,
         };
         let values = function.arguments.iter().zip(arguments).map(value).collect();
-        let called = script::call(&self.program, values, meter.left());
+        let called = script::call(program, values, meter.left());
         meter.add(called.instructions);
-        let failed = |detail: String| FunctionError::Script { function: Arc::clone(&self.function), detail: detail.into() };
-        let result = called.result.map_err(|error| failed(error.to_string()))?;
+        let result = called.result.map_err(|error| self.failed(error.to_string()))?;
         if result == Value::Nil {
             return Ok(false);
         }
-        from_lua(&function.returns, &result, out).map_err(|error| failed(error.to_string()))?;
+        from_lua(&function.returns, &result, out).map_err(|error| self.failed(error.to_string()))?;
         Ok(true)
+    }
+
+    fn failed(&self, detail: String) -> FunctionError {
+        FunctionError::Script { function: Arc::clone(&self.function), detail: detail.into() }
     }
 }

@@ -80,6 +80,10 @@ fn check_known(schema: &Schema, environment: &SchemaEnvironment<'_>) -> Result<(
             "Functions can be made once every member of the cluster runs a program that knows them",
         ),
         (
+            schema.wasm_functions().next().is_some() && !environment.knows_wasm,
+            "Functions in WebAssembly can be made once every member of the cluster runs a program that knows them",
+        ),
+        (
             schema.has_identities() && !environment.knows_identities,
             "Identities can be added once every member of the cluster runs a program that knows them",
         ),

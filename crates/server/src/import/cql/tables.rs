@@ -64,7 +64,7 @@ pub(super) fn choose(keyspace: &Keyspace, names: &[String]) -> Result<(Vec<Table
             keyspace
                 .functions
                 .iter()
-                .map(|name| format!("function {name}: functions and aggregates are not copied; those of TarnDB are in Lua")),
+                .map(|name| format!("function {name}: functions and aggregates are not copied; those of TarnDB are in Lua or WebAssembly")),
         );
     } else {
         for table in names.iter().map(find) {
