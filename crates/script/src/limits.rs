@@ -48,6 +48,9 @@ pub(crate) const MODULES_BYTES_MAX: usize = 4 << 20;
 /// Functions, types, globals, exports and segments of a module: so many of each.
 pub(crate) const MODULE_PARTS_MAX: u64 = 10_000;
 
+/// What a module may import, of what fails when it is called.
+pub(crate) const IMPORTS_MAX: u64 = 64;
+
 /// Locals and arguments of one function: each call sets all of them, however few instructions it runs.
 pub(crate) const FUNCTION_LOCALS_MAX: u64 = 1000;
 

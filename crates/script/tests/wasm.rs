@@ -197,7 +197,16 @@ fn modules_are_checked_when_they_are_made() {
         (format!("(module {} {f})", ABI_1.replace("\\01", "\\02")), "it exports no function called '_scylla_malloc'"),
         (format!("(module {} {f})", ABI_2.replace("(param i32))", "(param i64))")), "its function '_scylla_free' is (func (param i64))"),
         (format!("(module (import \"env\" \"g\" (func)) {ABI_1} {f})"), "it imports 'g' of 'env'"),
-        (format!("(module (import \"wasi_snapshot_preview1\" \"fd_write\" (func)) {ABI_1} {f})"), "nothing of WASI"),
+        (
+            format!("(module (import \"wasi_snapshot_preview1\" \"g\" (global i32)) {ABI_1} {f})"),
+            "it imports 'g' of 'wasi_snapshot_preview1'",
+        ),
+        (format!("(module (import \"wasi_unstable\" \"fd_write\" (func)) {ABI_1} {f})"), "it imports 'fd_write' of 'wasi_unstable'"),
+        (format!("(module {} {ABI_1} {f})", "(import \"wasi_snapshot_preview1\" \"g\" (func))".repeat(65)), "imports"),
+        (
+            format!("(module (import \"wasi_snapshot_preview1\" \"g\" (func $g)) (start $g) {ABI_1} {f})"),
+            "it has called 'g' of 'wasi_snapshot_preview1'",
+        ),
         (format!("(module (import \"env\" \"memory\" (memory 1)) {f})"), "it imports 'memory' of 'env'"),
         (format!("(module {ABI_1} (memory 1) {f})"), "multi"),
         (format!("(module {ABI_1} (func $s unreachable) (start $s) {f})"), "unreachable"),
@@ -245,4 +254,29 @@ fn deep_texts_do_no_harm() {
     ] {
         assert!(check_wasm(&program(&[], WasmType::I32, &text)).is_err());
     }
+}
+
+#[test]
+fn functions_of_a_system_are_there_and_fail() {
+    // One is imported twice, as linkers may do, and with two types.
+    let wasi = |more: &str| {
+        format!(
+            "(module
+              (import \"wasi_snapshot_preview1\" \"proc_exit\" (func $exit (param i32)))
+              (import \"wasi_snapshot_preview1\" \"environ_get\" (func $environ (param i32 i32) (result i32)))
+              (import \"wasi_snapshot_preview1\" \"proc_exit\" (func $again (param i32)))
+              {more} {ABI_1}
+              (func (export \"f\") (param i32) (result i32)
+                (if (i32.eqz (local.get 0)) (then (call $again (i32.const 1)) unreachable))
+                (i32.div_s (i32.const 100) (local.get 0))))"
+        )
+    };
+    let works = program(&[WasmType::I32], WasmType::I32, &wasi(""));
+    check_wasm(&works).expect("compilers write such modules");
+    assert_eq!(run(&works, &[WasmValue::I32(5)]), Ok(WasmValue::I32(20)));
+    let failed = run(&works, &[WasmValue::I32(0)]).expect_err("it has called it").to_string();
+    assert_eq!(failed, "ks.f: it has called 'proc_exit' of 'wasi_snapshot_preview1': functions have no system");
+    let two_types = wasi("(import \"wasi_snapshot_preview1\" \"proc_exit\" (func (param i64)))");
+    let refused = check_wasm(&program(&[WasmType::I32], WasmType::I32, &two_types)).expect_err("it is of two types").to_string();
+    assert!(refused.contains("proc_exit"), "{refused}");
 }

@@ -5,7 +5,7 @@ use super::value::{WasmProgram, WasmType, WasmValue};
 use crate::ScriptError;
 use crate::limits::{CALL_BYTES_MAX, CALL_INSTRUCTIONS_MAX, TABLE_ELEMENTS_MAX, TABLES_MAX};
 use wasmi::errors::{ErrorKind, InstantiationError, MemoryError, TableError};
-use wasmi::{Error, Linker, Memory, Store, StoreLimits, StoreLimitsBuilder, TrapCode, Val};
+use wasmi::{Error, Memory, Store, StoreLimits, StoreLimitsBuilder, TrapCode, Val};
 
 /// Bytes of a page of memory.
 const PAGE_BYTES: usize = 64 << 10;
@@ -57,7 +57,7 @@ impl<'a> Instance<'a> {
         let engine = module.module.engine();
         let mut store = Store::new(engine, limits.build());
         store.limiter(|limits| limits);
-        let made = store.set_fuel(budget).and_then(|()| Linker::new(engine).instantiate_and_start(&mut store, &module.module));
+        let made = store.set_fuel(budget).and_then(|()| module.linker.instantiate_and_start(&mut store, &module.module));
         let instance = made.map_err(|error| failure(program, budget, &error))?;
         let memory = instance.get_memory(&store, MEMORY).ok_or(ScriptError::Result("the module has no memory"))?;
         Ok(Self { program, abi: module.abi, budget, store, instance, memory })

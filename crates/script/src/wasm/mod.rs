@@ -4,7 +4,7 @@
 //! expects. Numbers go in and come out as they are; every other value, and each that may be null, is its bytes in the module's memory.
 //!
 //! Invariants, beside those of the crate:
-//! - A module imports nothing: it computes, and that is all it can do.
+//! - A module computes, and that is all it can do: what it may import, functions of WASI, fails when it is called.
 //! - Each call has an instance of its own, so nothing remains of it.
 //! - What is compiled depends on the module alone, and is counted before: what a call costs does not depend on what ran before it.
 

@@ -4,7 +4,7 @@ use super::scan::scan;
 use super::value::{WasmProgram, WasmType};
 use crate::ScriptError;
 use crate::limits::{CALL_DEPTH_MAX, MODULE_BYTES_MAX, STACK_BYTES_MAX, WASM_CALL_INSTRUCTIONS};
-use wasmi::{CompilationMode, Config, Engine, ExternType, FuncType, OperatorCost, ValType};
+use wasmi::{CompilationMode, Config, Engine, Error, ExternType, FuncType, Linker, OperatorCost, StoreLimits, ValType};
 
 /// The exported global that holds the address of the version.
 pub(super) const ABI: &str = "_scylla_abi";
@@ -13,6 +13,9 @@ pub(super) const MEMORY: &str = "memory";
 /// What version 2 has for the memory of values.
 pub(super) const MALLOC: &str = "_scylla_malloc";
 pub(super) const FREE: &str = "_scylla_free";
+
+/// Where functions of a system are imported from. Compilers put some of them into modules for when they fail.
+pub(super) const WASI: &str = "wasi_snapshot_preview1";
 
 /// How values get room in the module's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +29,8 @@ pub(super) enum Abi {
 /// A compiled module whose function can be called.
 pub(super) struct Module {
     pub(super) module: wasmi::Module,
+    /// What it imports.
+    pub(super) linker: Linker<StoreLimits>,
     pub(super) abi: Abi,
     /// How long its binary form is.
     pub(super) bytes: usize,
@@ -58,7 +63,8 @@ impl Module {
         }
         let start_cost = scan(&binary)?;
         let module = wasmi::Module::new(engine, &binary).map_err(|error| ScriptError::Compile(error.to_string()))?;
-        let module = Self { module, abi: Abi::Grow, bytes: binary.len(), start_cost };
+        let linker = linker(engine, &module)?;
+        let module = Self { module, linker, abi: Abi::Grow, bytes: binary.len(), start_cost };
         module.check_exports(program)?;
         Ok(module)
     }
@@ -88,6 +94,20 @@ impl Module {
             _ => wrong(format!("it exports no function called '{name}'")),
         }
     }
+}
+
+/// Functions of a system that a module imports: there is none, so they fail.
+fn linker(engine: &Engine, module: &wasmi::Module) -> Result<Linker<StoreLimits>, ScriptError> {
+    let mut linker = Linker::new(engine);
+    // One may be imported twice.
+    linker.allow_shadowing(true);
+    for import in module.imports() {
+        let ExternType::Func(function) = import.ty() else { continue };
+        let called = format!("it has called '{}' of '{WASI}': functions have no system", import.name());
+        let made = linker.func_new(import.module(), import.name(), function.clone(), move |_, _, _| Err(Error::new(called.clone())));
+        made.map_err(|error| ScriptError::Compile(error.to_string()))?;
+    }
+    Ok(linker)
 }
 
 /// The binary form of a text. Messages of what is wrong with it are of the first line: others show the text, however long its lines.

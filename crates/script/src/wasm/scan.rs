@@ -2,11 +2,12 @@
 //!
 //! The engine validates, too, but while it compiles, and some of its checks on the way are assertions, which malformed modules reach.
 
+use super::module::WASI;
 use crate::ScriptError;
-use crate::limits::{FUNCTION_LOCALS_MAX, MODULE_PARTS_MAX, PAGE_INSTRUCTIONS, TABLE_ELEMENTS_MAX, TABLES_MAX};
+use crate::limits::{FUNCTION_LOCALS_MAX, IMPORTS_MAX, MODULE_PARTS_MAX, PAGE_INSTRUCTIONS, TABLE_ELEMENTS_MAX, TABLES_MAX};
 use wasmparser::{
-    BinaryReaderError, CompositeInnerType, DataSectionReader, ElementItems, ElementSectionReader, FunctionBody, Parser, Payload, Validator,
-    WasmFeatures,
+    BinaryReaderError, CompositeInnerType, DataSectionReader, ElementItems, ElementSectionReader, FunctionBody, Parser, Payload, TypeRef,
+    Validator, WasmFeatures,
 };
 
 /// What modules may use: what compilers write unless they are told otherwise, and no threads, vectors, 64-bit memories, tail calls, exceptions.
@@ -29,7 +30,7 @@ pub(super) fn scan(binary: &[u8]) -> Result<u64, ScriptError> {
         payload.and_then(|payload| scan.add(payload)).map_err(wrong)?;
         if let Some(import) = scan.import.take() {
             return Err(ScriptError::Compile(format!(
-                "it imports {import}: functions have nothing to import, also nothing of WASI. Compile for wasm32-unknown-unknown, and call nothing of a system"
+                "it imports {import}: there is nothing to import but functions of {WASI}, which fail when they are called. Compile for wasm32-unknown-unknown"
             )));
         }
     }
@@ -38,6 +39,7 @@ pub(super) fn scan(binary: &[u8]) -> Result<u64, ScriptError> {
         ("types", scan.arguments.len() as u64, MODULE_PARTS_MAX),
         ("globals", scan.globals, MODULE_PARTS_MAX),
         ("exports", scan.exports, MODULE_PARTS_MAX),
+        ("imports", scan.imports, IMPORTS_MAX),
         ("segments", scan.segments, MODULE_PARTS_MAX),
         ("tables", scan.tables, TABLES_MAX),
         ("elements of tables", scan.table_elements, TABLE_ELEMENTS_MAX),
@@ -50,13 +52,15 @@ pub(super) fn scan(binary: &[u8]) -> Result<u64, ScriptError> {
         let found = scan.most_locals;
         return Err(ScriptError::Compile(format!("one of its functions has {found} locals, and there may be {FUNCTION_LOCALS_MAX}")));
     }
-    Ok(scan.cost.saturating_add(scan.table_elements + 10 * (scan.functions.len() as u64 + scan.globals + scan.segments)))
+    Ok(scan.cost.saturating_add(scan.table_elements + 10 * (scan.functions.len() as u64 + scan.imports + scan.globals + scan.segments)))
 }
 
 #[derive(Default)]
 struct Scan {
     cost: u64,
+    /// What is imported and cannot be.
     import: Option<String>,
+    imports: u64,
     /// How many arguments each type of a function has.
     arguments: Vec<u64>,
     /// Each function's number of arguments.
@@ -76,7 +80,10 @@ impl Scan {
             Payload::ImportSection(imports) => {
                 for import in imports {
                     let import = import?;
-                    self.import.get_or_insert_with(|| format!("'{}' of '{}'", shortened(import.name), shortened(import.module)));
+                    self.imports += 1;
+                    if import.module != WASI || !matches!(import.ty, TypeRef::Func(_)) {
+                        self.import.get_or_insert_with(|| format!("'{}' of '{}'", shortened(import.name), shortened(import.module)));
+                    }
                 }
             }
             Payload::TypeSection(groups) => {
