@@ -1,6 +1,6 @@
 //! A module: from its text to what can be called.
 
-use super::scan::scan;
+use super::scan::{WASI, scan};
 use super::value::{WasmProgram, WasmType};
 use crate::ScriptError;
 use crate::limits::{CALL_DEPTH_MAX, MODULE_BYTES_MAX, STACK_BYTES_MAX, WASM_CALL_INSTRUCTIONS};
@@ -13,9 +13,6 @@ pub(super) const MEMORY: &str = "memory";
 /// What version 2 has for the memory of values.
 pub(super) const MALLOC: &str = "_scylla_malloc";
 pub(super) const FREE: &str = "_scylla_free";
-
-/// Where functions of a system are imported from. Compilers put some of them into modules for when they fail.
-pub(super) const WASI: &str = "wasi_snapshot_preview1";
 
 /// How values get room in the module's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

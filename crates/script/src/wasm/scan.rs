@@ -2,13 +2,15 @@
 //!
 //! The engine validates, too, but while it compiles, and some of its checks on the way are assertions, which malformed modules reach.
 
-use super::module::WASI;
 use crate::ScriptError;
 use crate::limits::{FUNCTION_LOCALS_MAX, IMPORTS_MAX, MODULE_PARTS_MAX, PAGE_INSTRUCTIONS, TABLE_ELEMENTS_MAX, TABLES_MAX};
 use wasmparser::{
     BinaryReaderError, CompositeInnerType, DataSectionReader, ElementItems, ElementSectionReader, FunctionBody, Parser, Payload, TypeRef,
     Validator, WasmFeatures,
 };
+
+/// Where functions of a system are imported from. Compilers put some of them into modules for when they fail.
+pub(super) const WASI: &str = "wasi_snapshot_preview1";
 
 /// What modules may use: what compilers write unless they are told otherwise, and no threads, vectors, 64-bit memories, tail calls, exceptions.
 const FEATURES: WasmFeatures = WasmFeatures::MUTABLE_GLOBAL
