@@ -182,6 +182,17 @@ def table(shared_session, keyspace):
     return create_table
 
 
+@pytest.fixture(scope="module")
+def numbers(shared_session, keyspace, request):
+    """A table of as many rows as the module's ROWS, a quarter of which have no value."""
+    name = f"{keyspace}.numbers"
+    shared_session.execute(f"CREATE TABLE {name} (p int, c int, v int, PRIMARY KEY (p, c))")
+    insert = shared_session.prepare(f"INSERT INTO {name} (p, c, v) VALUES (?, ?, ?)")
+    for n in range(request.module.ROWS):
+        shared_session.execute(insert, (n % 10, n, n if n % 4 else None))
+    return name
+
+
 @pytest.fixture
 def run(shared_session):
     """A function that executes a statement and returns its rows as a list of tuples."""

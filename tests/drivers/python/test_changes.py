@@ -22,6 +22,17 @@ from waiting import wait_until
 
 CDC = "cdc = {'enabled': true}"
 SECONDS_MAX = 60
+# Of a table of (p, c), v, w, a map m and a static column s: each kind of change.
+EACH_KIND = (
+    "INSERT INTO {t} (p, c, v) VALUES (1, 2, 3)",
+    "UPDATE {t} USING TTL 1000 SET w = 'x\"\u00e9' WHERE p = 1 AND c = 2",
+    "UPDATE {t} SET v = null, m = {{'a': 1, 'b': 2}} WHERE p = 1 AND c = 2",
+    "UPDATE {t} SET m = m + {{'d': 4}}, m = m - {{'a'}} WHERE p = 1 AND c = 2",
+    "UPDATE {t} SET s = 7 WHERE p = 1",
+    "DELETE FROM {t} WHERE p = 1 AND c = 2",
+    "DELETE FROM {t} WHERE p = 1 AND c > 3 AND c <= 5",
+    "DELETE FROM {t} WHERE p = 1",
+)
 
 
 @pytest.fixture(scope="module")
@@ -71,16 +82,7 @@ def test_each_kind_of_change(shared_session, table, http_address):
     options = "cdc = {'enabled': true, 'preimage': true, 'postimage': true}"
     name = table("p int, c int, v int, w text, m map<text, int>, s int static, PRIMARY KEY (p, c)", options)
     began = time.time()
-    for text in (
-        "INSERT INTO {t} (p, c, v) VALUES (1, 2, 3)",
-        "UPDATE {t} USING TTL 1000 SET w = 'x\"\u00e9' WHERE p = 1 AND c = 2",
-        "UPDATE {t} SET v = null, m = {{'a': 1, 'b': 2}} WHERE p = 1 AND c = 2",
-        "UPDATE {t} SET m = m + {{'d': 4}}, m = m - {{'a'}} WHERE p = 1 AND c = 2",
-        "UPDATE {t} SET s = 7 WHERE p = 1",
-        "DELETE FROM {t} WHERE p = 1 AND c = 2",
-        "DELETE FROM {t} WHERE p = 1 AND c > 3 AND c <= 5",
-        "DELETE FROM {t} WHERE p = 1",
-    ):
+    for text in EACH_KIND:
         shared_session.execute(text.format(t=name))
     told, _ = lines(http_address(), name)
     assert [without(line, "time", "id", "position") for line in told] == [

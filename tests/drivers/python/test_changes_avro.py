@@ -9,7 +9,7 @@ import uuid
 import fastavro
 from cassandra.concurrent import execute_concurrent_with_args
 
-from test_changes import CDC, SECONDS_MAX, feed, http_address, lines, refused, without
+from test_changes import CDC, EACH_KIND, SECONDS_MAX, feed, http_address, lines, refused, without
 
 assert http_address  # pytest finds it by its name
 IMAGES = "cdc = {'enabled': true, 'preimage': true, 'postimage': true}"
@@ -38,16 +38,7 @@ def there(record):
 
 def test_records_say_what_lines_say(shared_session, table, http_address):
     name = table("p int, c int, v int, w text, m map<text, int>, s int static, PRIMARY KEY (p, c)", IMAGES)
-    for text in (
-        "INSERT INTO {t} (p, c, v) VALUES (1, 2, 3)",
-        "UPDATE {t} USING TTL 1000 SET w = 'x\"\u00e9' WHERE p = 1 AND c = 2",
-        "UPDATE {t} SET v = null, m = {{'a': 1, 'b': 2}} WHERE p = 1 AND c = 2",
-        "UPDATE {t} SET m = m + {{'d': 4}}, m = m - {{'a'}} WHERE p = 1 AND c = 2",
-        "UPDATE {t} SET s = 7 WHERE p = 1",
-        "DELETE FROM {t} WHERE p = 1 AND c = 2",
-        "DELETE FROM {t} WHERE p = 1 AND c > 3 AND c <= 5",
-        "DELETE FROM {t} WHERE p = 1",
-    ):
+    for text in EACH_KIND:
         shared_session.execute(text.format(t=name))
 
     def as_line(record):

@@ -38,17 +38,6 @@ def function(shared_session, keyspace):
     return make
 
 
-@pytest.fixture(scope="module")
-def numbers(shared_session, keyspace):
-    """A table of rows, a quarter of which have no value."""
-    name = f"{keyspace}.numbers"
-    shared_session.execute(f"CREATE TABLE {name} (p int, c int, v int, PRIMARY KEY (p, c))")
-    insert = shared_session.prepare(f"INSERT INTO {name} (p, c, v) VALUES (?, ?, ?)")
-    for n in range(ROWS):
-        shared_session.execute(insert, (n % 10, n, n if n % 4 else None))
-    return name
-
-
 def test_values_of_each_type_come_back(shared_session, table, function):
     values = {
         "ascii": "a", "bigint": -(2**63), "blob": b"\x00\xff", "boolean": True, "date": Date(datetime.date(2024, 2, 29)),

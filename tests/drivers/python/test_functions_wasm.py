@@ -70,17 +70,6 @@ def function(shared_session, keyspace):
     return make
 
 
-@pytest.fixture(scope="module")
-def numbers(shared_session, keyspace):
-    """A table of rows, a quarter of which have no value."""
-    name = f"{keyspace}.wasm_numbers"
-    shared_session.execute(f"CREATE TABLE {name} (p int, c int, v int, PRIMARY KEY (p, c))")
-    insert = shared_session.prepare(f"INSERT INTO {name} (p, c, v) VALUES (?, ?, ?)")
-    for n in range(ROWS):
-        shared_session.execute(insert, (n % 10, n, n if n % 4 else None))
-    return name
-
-
 @pytest.mark.parametrize("abi", [ABI_1, ABI_2])
 def test_values_of_each_type_and_null_come_back(shared_session, keyspace, table, function, abi):
     shared_session.execute(f"CREATE TYPE IF NOT EXISTS {keyspace}.wasm_pair (a int, b text)")
