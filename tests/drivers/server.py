@@ -33,6 +33,7 @@ PORTS = {
     "--cql-port": "cql", "--cql-shard-aware-port": "shard-aware", "--aerospike-port": "aerospike", "--griddb-port": "griddb",
     "--griddb-sql-port": "griddb-sql",
 }
+START_ATTEMPTS = 3
 START_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 60
 
@@ -74,10 +75,18 @@ class Server:
     def start(self) -> str:
         """Starts a server on free ports with an empty data directory and returns CQL's host:port."""
         self.directory.mkdir(parents=True, exist_ok=True)
-        ports = set()
-        while len(ports) < len(PORTS):
-            ports.add(free_port())
-        return self._launch(*ports)
+        attempts = START_ATTEMPTS
+        while True:
+            ports = set()
+            while len(ports) < len(PORTS):
+                ports.add(free_port())
+            try:
+                return self._launch(*ports)
+            except ServerFailed as failure:
+                attempts -= 1
+                # Somebody else may have taken a port since it was free.
+                if attempts == 0 or "Address already in use" not in str(failure):
+                    raise
 
     def restart(self, how: str, between=None) -> str:
         """Ends the server with SIGKILL (`kill`) or SIGTERM (`term`) and starts it on the same data and ports; calls `between` in between."""

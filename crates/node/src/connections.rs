@@ -7,8 +7,10 @@ use crate::transport::Transport;
 use io::ConnectionId;
 use std::collections::VecDeque;
 
-/// A client is stalled if it takes less than half of what is sent to it in this time.
+/// A client is stalled if it takes less than half of what is sent to it, and less than [`STEADY_BYTES`], in this time.
 const STALL_US: u64 = 1_000_000;
+/// A reply may be tens of megabytes: who takes so many bytes of it in that time is slow, and not stalled.
+const STEADY_BYTES: usize = 1 << 20;
 
 /// A connection.
 pub(crate) struct Connection {
@@ -29,7 +31,7 @@ pub(crate) struct Connection {
     /// Its memory as last counted: bytes of requests that have arrived in part, and of replies that are unsent or still to come.
     partial: usize,
     unsent: usize,
-    /// Since when its client has not taken half of so many bytes, as [`Connections::stalled`] has seen.
+    /// Since when its client has not taken enough of so many bytes, as [`Connections::stalled`] has seen.
     stall: Option<(u64, usize)>,
 }
 
@@ -133,7 +135,7 @@ impl Connections {
             let unsent = unsent(id);
             let Some(connection) = self.weigh(id, unsent) else { continue };
             let (since_us, seen) = match connection.stall {
-                Some((since_us, seen)) if unsent > seen / 2 => (since_us, seen.max(unsent)),
+                Some((since_us, seen)) if unsent + STEADY_BYTES.min(seen / 2) > seen => (since_us, seen.max(unsent)),
                 _ => (now_us, unsent),
             };
             connection.stall = (unsent > 0).then_some((since_us, seen));

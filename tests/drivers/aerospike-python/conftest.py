@@ -46,7 +46,7 @@ def connected(endpoint):
     """A client that has just connected, with time enough for a busy machine."""
     policy = {"total_timeout": 20_000, "socket_timeout": 20_000}
     names = ["read", "write", "operate", "remove", "batch", "scan", "query"]
-    config = {"hosts": [endpoint], "lua": {"user_path": MODULES.name}, "policies": {name: policy for name in names}}
+    config = {"hosts": [endpoint], "lua": {"user_path": MODULES.name}, "policies": {**{name: policy for name in names}, "info": {"timeout": 20_000}}}
     return aerospike.client(config).connect()
 
 
