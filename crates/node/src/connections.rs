@@ -134,10 +134,7 @@ impl Connections {
             let Some(id) = self.slots[index].as_ref().map(|connection| connection.id) else { continue };
             let unsent = unsent(id);
             let Some(connection) = self.weigh(id, unsent) else { continue };
-            let (since_us, seen) = match connection.stall {
-                Some((since_us, seen)) if unsent + STEADY_BYTES.min(seen / 2) > seen => (since_us, seen.max(unsent)),
-                _ => (now_us, unsent),
-            };
+            let (since_us, seen) = slow_since(connection.stall, now_us, unsent);
             connection.stall = (unsent > 0).then_some((since_us, seen));
             if unsent > 0 && now_us - since_us >= STALL_US {
                 stalled.push((unsent, id));
@@ -170,5 +167,30 @@ impl Connections {
             }
         }
         None
+    }
+}
+
+/// Since when a client has taken too little of so many unsent bytes.
+fn slow_since(former: Option<(u64, usize)>, now_us: u64, unsent: usize) -> (u64, usize) {
+    match former {
+        Some((since_us, seen)) if unsent + STEADY_BYTES.min(seen / 2) > seen => (since_us, seen.max(unsent)),
+        _ => (now_us, unsent),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_takes_half_or_a_mebibyte_is_not_stalled() {
+        let short = Some((1, 1_000));
+        assert_eq!(slow_since(None, 7, 1_000), (7, 1_000));
+        assert_eq!(slow_since(short, 7, 501), (1, 1_000));
+        assert_eq!(slow_since(short, 7, 500), (7, 500));
+        assert_eq!(slow_since(short, 7, 2_000), (1, 2_000), "more has come, and nothing was taken");
+        let long = Some((1, 32 << 20));
+        assert_eq!(slow_since(long, 7, (31 << 20) + 1), (1, 32 << 20));
+        assert_eq!(slow_since(long, 7, 31 << 20), (7, 31 << 20));
     }
 }
