@@ -127,6 +127,11 @@ impl Connections {
         Some(connection)
     }
 
+    /// Forgets what clients have taken: that nobody has looked for a while says nothing of them.
+    pub(crate) fn forget_stalls(&mut self) {
+        self.slots.iter_mut().flatten().for_each(|connection| connection.stall = None);
+    }
+
     /// Counts all connections again and returns those with stalled clients, the one with the most unsent bytes first.
     pub(crate) fn stalled(&mut self, now_us: u64, unsent: impl Fn(ConnectionId) -> usize) -> Vec<ConnectionId> {
         let mut stalled = Vec::new();

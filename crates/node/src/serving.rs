@@ -293,6 +293,9 @@ impl Core {
         if self.stalls_due_us.is_some_and(|due| now_us < due) {
             return self.stalls_due_us;
         }
+        if self.stalls_due_us.is_none() {
+            self.connections.forget_stalls();
+        }
         self.stalls_due_us = Some(now_us + STALLS_EVERY_US);
         for id in self.connections.stalled(now_us, |id| reactor.unsent_bytes(id)) {
             if self.connections.unsent_bytes() <= self.config.requests_bytes_max {
