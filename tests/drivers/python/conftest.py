@@ -13,6 +13,7 @@ import re
 import shlex
 import subprocess
 import tempfile
+import threading
 import time
 
 import pytest
@@ -20,6 +21,7 @@ from cassandra import DriverException, OperationTimedOut, RequestExecutionExcept
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable
 from cassandra.connection import ConnectionException
 from cassandra.policies import ConstantReconnectionPolicy, RoundRobinPolicy, TokenAwarePolicy
+from cassandra.query import SimpleStatement
 
 import server
 
@@ -191,6 +193,29 @@ def numbers(shared_session, keyspace, request):
     for n in range(request.module.ROWS):
         shared_session.execute(insert, (n % 10, n, n if n % 4 else None))
     return name
+
+
+def reads_beside(connect, table, heavy, statements):
+    """How many reads of one row are served while another client has a heavy function called for each row of the table, a few times."""
+    ended = threading.Event()
+
+    def work():
+        with connect() as session:
+            for _ in range(statements):
+                rows = list(session.execute(SimpleStatement(f"SELECT {heavy}(c) FROM {table}", fetch_size=5000)))
+                assert rows
+        ended.set()
+
+    worker = threading.Thread(target=work)
+    with connect() as session:
+        worker.start()
+        reads = 0
+        while not ended.is_set():
+            session.execute(f"SELECT v FROM {table} WHERE p = 1 AND c = 1")
+            reads += 1
+            assert worker.is_alive() or ended.is_set()
+        worker.join()
+    return reads
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from cassandra.query import BatchStatement, SimpleStatement
 from cassandra.util import Date, Duration, Time
 
 import server
-from conftest import PEER, metadata, run_directory, when_back
+from conftest import PEER, metadata, reads_beside, run_directory, when_back
 
 pytestmark = pytest.mark.skipif(bool(PEER), reason="Cassandra has no functions in Lua")
 
@@ -102,26 +102,8 @@ def test_a_failed_call_is_a_function_failure(shared_session, numbers, keyspace, 
 def test_others_are_served_beside_heavy_functions(connect, numbers, function):
     """300,000 instructions a row: seconds of work, beside which others are served."""
     heavy = function("a int", "int", "local s = 0 for i = 1, 100000 do s = s + i end return a")
-    ended = threading.Event()
-
-    def work():
-        with connect() as session:
-            for _ in range(2):
-                rows = list(session.execute(SimpleStatement(f"SELECT {heavy}(c) FROM {numbers}", fetch_size=5000)))
-                assert len(rows) == ROWS
-        ended.set()
-
-    worker = threading.Thread(target=work)
-    with connect() as session:
-        worker.start()
-        reads = 0
-        while not ended.is_set():
-            session.execute(f"SELECT v FROM {numbers} WHERE p = 1 AND c = 1")
-            reads += 1
-            assert worker.is_alive() or ended.is_set()
-        worker.join()
     # Whoever waits for the whole of a statement, of which there are two, reads four times at most.
-    assert reads > 10
+    assert reads_beside(connect, numbers, heavy, statements=2) > 10
 
 
 def test_aggregates_with_groups_and_pages(shared_session, keyspace, numbers, function):

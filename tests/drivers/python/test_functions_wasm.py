@@ -3,7 +3,6 @@
 import datetime
 import decimal
 import itertools
-import threading
 import uuid
 
 import pytest
@@ -11,7 +10,7 @@ from cassandra import FunctionFailure, InvalidRequest
 from cassandra.query import SimpleStatement
 from cassandra.util import Date, Duration, Time
 
-from conftest import PEER, metadata, when_back
+from conftest import PEER, metadata, reads_beside, when_back
 
 pytestmark = pytest.mark.skipif(bool(PEER), reason="Cassandra has no functions in WebAssembly")
 
@@ -164,25 +163,8 @@ def test_others_are_served_beside_heavy_functions(connect, numbers, function):
         "a int", "int",
         "(param i32) (result i32) (local $n i32) (loop $l (br_if $l (i32.lt_u (local.tee $n (i32.add (local.get $n) (i32.const 1))) (i32.const 50000)))) local.get 0",
     )
-    ended = threading.Event()
-
-    def work():
-        with connect() as session:
-            for _ in range(5):
-                assert len(list(session.execute(SimpleStatement(f"SELECT {heavy}(c) FROM {numbers}", fetch_size=5000)))) == ROWS
-        ended.set()
-
-    worker = threading.Thread(target=work)
-    with connect() as session:
-        worker.start()
-        reads = 0
-        while not ended.is_set():
-            session.execute(f"SELECT v FROM {numbers} WHERE p = 1 AND c = 1")
-            reads += 1
-            assert worker.is_alive() or ended.is_set()
-        worker.join()
     # Whoever waits for the whole of a statement, of which there are five, reads ten times at most.
-    assert reads > 10
+    assert reads_beside(connect, numbers, heavy, statements=5) > 10
 
 
 def test_driver_metadata_and_describe(shared_session, keyspace, function):

@@ -64,9 +64,7 @@ impl EncryptedMemory {
         let slots = (0..inner.len() / segment_bytes).map(slot).collect();
         Self { inner, cipher, segment_bytes, slots, scratch: Vec::new() }
     }
-}
 
-impl EncryptedMemory {
     fn write(&mut self, offset: usize, bytes: &[u8]) {
         let (slot, within) = (offset / self.segment_bytes, offset % self.segment_bytes);
         if within == 0 && bytes.len() >= BLOCK_BYTES {
