@@ -45,6 +45,8 @@ pub(crate) struct Connection {
     /// Older bytes, of which the kernel took the first `pending_sent`.
     pending: Vec<u8>,
     pending_sent: usize,
+    /// All that the kernel took.
+    pub(crate) sent_bytes: u64,
     /// The kernel's buffer is full: sending waits for its event.
     pub(crate) blocked: bool,
     /// The handler wants bytes.
@@ -69,6 +71,7 @@ impl Connection {
             output: Vec::new(),
             pending: Vec::new(),
             pending_sent: 0,
+            sent_bytes: 0,
             blocked: false,
             reading: true,
             readable: false,
@@ -157,6 +160,7 @@ impl Connection {
     /// The kernel took `count` bytes, older ones first. The rest of a buffer that was begun becomes `pending`, so that the handler's buffer
     /// holds only what is untouched and no byte is moved.
     fn sent(&mut self, count: usize, pool: &mut OutputPool) {
+        self.sent_bytes += count as u64;
         let of_pending = count.min(self.pending.len() - self.pending_sent);
         self.pending_sent += of_pending;
         if self.pending_sent < self.pending.len() {

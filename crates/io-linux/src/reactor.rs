@@ -168,6 +168,10 @@ impl<M: Send + 'static> Reactor for LinuxReactor<M> {
         self.connections.get(id).map_or(0, |connection| connection.unsent_bytes())
     }
 
+    fn sent_bytes(&self, id: ConnectionId) -> u64 {
+        self.connections.get(id).map_or(0, |connection| connection.sent_bytes)
+    }
+
     fn set_reading(&mut self, id: ConnectionId, reading: bool) {
         if let Some(connection) = self.connections.get_mut(id) {
             connection.reading = reading;

@@ -36,6 +36,9 @@ pub trait Reactor {
     /// Bytes accepted for sending and not yet taken by the kernel, `output` included: a client that does not read makes this grow.
     fn unsent_bytes(&self, connection: ConnectionId) -> usize;
 
+    /// Bytes that the kernel has taken since the connection began: a client that reads makes this grow.
+    fn sent_bytes(&self, connection: ConnectionId) -> u64;
+
     /// Stops (`false`) or resumes (`true`) receiving from a connection: the back-pressure of a client that sends faster than it reads.
     ///
     /// Bytes that had already been received are still delivered.

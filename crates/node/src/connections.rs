@@ -31,8 +31,8 @@ pub(crate) struct Connection {
     /// Its memory as last counted: bytes of requests that have arrived in part, and of replies that are unsent or still to come.
     partial: usize,
     unsent: usize,
-    /// Since when its client has not taken enough of so many bytes, as [`Connections::stalled`] has seen.
-    stall: Option<(u64, usize)>,
+    /// As [`Connections::stalled`] has seen.
+    stall: Option<Stall>,
 }
 
 impl Connection {
@@ -49,6 +49,28 @@ impl Connection {
             partial: 0,
             unsent: 0,
             stall: None,
+        }
+    }
+}
+
+/// A client that has not taken enough of what is sent to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stall {
+    since_us: u64,
+    /// All bytes that it had taken by then.
+    taken: u64,
+    /// The most that was unsent since.
+    unsent: usize,
+}
+
+impl Stall {
+    /// What is known of a client now, by what was known of it.
+    fn next(former: Option<Self>, now: Self) -> Self {
+        match former {
+            Some(former) if now.taken - former.taken < STEADY_BYTES.min(former.unsent / 2) as u64 => {
+                Self { unsent: former.unsent.max(now.unsent), ..former }
+            }
+            _ => now,
         }
     }
 }
@@ -133,15 +155,16 @@ impl Connections {
     }
 
     /// Counts all connections again and returns those with stalled clients, the one with the most unsent bytes first.
-    pub(crate) fn stalled(&mut self, now_us: u64, unsent: impl Fn(ConnectionId) -> usize) -> Vec<ConnectionId> {
+    /// `bytes` says how many of a connection are unsent, and how many its client has taken.
+    pub(crate) fn stalled(&mut self, now_us: u64, bytes: impl Fn(ConnectionId) -> (usize, u64)) -> Vec<ConnectionId> {
         let mut stalled = Vec::new();
         for index in 0..self.slots.len() {
             let Some(id) = self.slots[index].as_ref().map(|connection| connection.id) else { continue };
-            let unsent = unsent(id);
+            let (unsent, taken) = bytes(id);
             let Some(connection) = self.weigh(id, unsent) else { continue };
-            let (since_us, seen) = slow_since(connection.stall, now_us, unsent);
-            connection.stall = (unsent > 0).then_some((since_us, seen));
-            if unsent > 0 && now_us - since_us >= STALL_US {
+            let stall = Stall::next(connection.stall, Stall { since_us: now_us, taken, unsent });
+            connection.stall = (unsent > 0).then_some(stall);
+            if unsent > 0 && now_us - stall.since_us >= STALL_US {
                 stalled.push((unsent, id));
             }
         }
@@ -175,27 +198,22 @@ impl Connections {
     }
 }
 
-/// Since when a client has taken too little of so many unsent bytes.
-fn slow_since(former: Option<(u64, usize)>, now_us: u64, unsent: usize) -> (u64, usize) {
-    match former {
-        Some((since_us, seen)) if unsent + STEADY_BYTES.min(seen / 2) > seen => (since_us, seen.max(unsent)),
-        _ => (now_us, unsent),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn who_takes_half_or_a_mebibyte_is_not_stalled() {
-        let short = Some((1, 1_000));
-        assert_eq!(slow_since(None, 7, 1_000), (7, 1_000));
-        assert_eq!(slow_since(short, 7, 501), (1, 1_000));
-        assert_eq!(slow_since(short, 7, 500), (7, 500));
-        assert_eq!(slow_since(short, 7, 2_000), (1, 2_000), "more has come, and nothing was taken");
-        let long = Some((1, 32 << 20));
-        assert_eq!(slow_since(long, 7, (31 << 20) + 1), (1, 32 << 20));
-        assert_eq!(slow_since(long, 7, 31 << 20), (7, 31 << 20));
+        let seen = |since_us, taken, unsent| Stall { since_us, taken, unsent };
+        let short = Some(seen(1, 70, 1_000));
+        let next = |former, taken, unsent| Stall::next(former, seen(7, taken, unsent));
+        assert_eq!(next(None, 0, 1_000), seen(7, 0, 1_000));
+        assert_eq!(next(short, 569, 501), seen(1, 70, 1_000));
+        assert_eq!(next(short, 570, 500), seen(7, 570, 500));
+        assert_eq!(next(short, 70, 2_000), seen(1, 70, 2_000), "more has come, and nothing was taken");
+        assert_eq!(next(short, 1_070, 3_000), seen(7, 1_070, 3_000), "more has come than was taken");
+        let long = Some(seen(1, 0, 32 << 20));
+        assert_eq!(next(long, (1 << 20) - 1, 32 << 20), seen(1, 0, 32 << 20));
+        assert_eq!(next(long, 1 << 20, 32 << 20), seen(7, 1 << 20, 32 << 20));
     }
 }

@@ -297,7 +297,7 @@ impl Core {
             self.connections.forget_stalls();
         }
         self.stalls_due_us = Some(now_us + STALLS_EVERY_US);
-        for id in self.connections.stalled(now_us, |id| reactor.unsent_bytes(id)) {
+        for id in self.connections.stalled(now_us, |id| (reactor.unsent_bytes(id), reactor.sent_bytes(id))) {
             if self.connections.unsent_bytes() <= self.config.requests_bytes_max {
                 break;
             }

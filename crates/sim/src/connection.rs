@@ -44,6 +44,8 @@ pub struct Connection {
     pub(crate) linked: bool,
     /// The most that ever waited in `output`.
     pub output_most: usize,
+    /// All that the wire took.
+    pub(crate) sent_bytes: u64,
 }
 
 /// What a flush came to.
@@ -72,6 +74,7 @@ impl Connection {
             ended: false,
             linked: false,
             output_most: 0,
+            sent_bytes: 0,
         }
     }
 
@@ -114,6 +117,7 @@ impl Connection {
         self.output_most = self.output_most.max(self.output.len());
         let room = self.window.saturating_sub(self.to_client.len()).min(self.output.len());
         self.to_client.extend(self.output.drain(..room));
+        self.sent_bytes += room as u64;
         if self.disconnected {
             self.output.clear();
         }

@@ -154,6 +154,10 @@ impl Reactor for SimReactor {
         self.get(id).map_or(0, |connection| connection.output.len())
     }
 
+    fn sent_bytes(&self, id: ConnectionId) -> u64 {
+        self.get(id).map_or(0, |connection| connection.sent_bytes)
+    }
+
     fn set_reading(&mut self, id: ConnectionId, reading: bool) {
         if let Some(connection) = self.get_mut(id) {
             connection.reading = reading;

@@ -18,11 +18,12 @@ mod piece;
 mod rows;
 mod slice;
 mod stream;
+mod walk;
 
-use self::pace::Pace;
-use self::part::{End, Found, ScanPart};
+use self::part::{Found, ScanPart};
 use self::piece::Piece;
 use self::rows::{Gives, Set, Target};
+use self::walk::Walk;
 use super::batch;
 use super::need::declaration_failure;
 use super::options::{Namespace, Options};
@@ -34,9 +35,9 @@ use crate::index::Filter;
 use crate::jobs::{Ending, JobKind, RunningJob};
 use crate::udf::{Modules, StreamCall};
 use crate::wire::{Kind, Message, MessageWriter, Proto, info1, info3, write_result};
-use base::{SLOT_COUNT, TableId, Token};
+use base::{SLOT_COUNT, Token};
 use model::Schema;
-use model::operation::{Coordinator, Operation, Part, Step};
+use model::operation::{Coordinator, Operation, Step};
 use model::record_set::{DIGEST_BYTES, table_name, token};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -58,20 +59,16 @@ pub const UDF_OF_STREAM: u8 = 1;
 const UDF_IN_BACKGROUND: u8 = 2;
 
 struct ScanCoordinator {
-    target: Arc<Target>,
-    /// By core.
-    pieces: Vec<VecDeque<Piece>>,
-    /// The cores whose first pieces are being looked through, and how many that may be.
-    running: Vec<usize>,
+    /// A queue of pieces for each core.
+    walk: Walk,
+    cores: usize,
+    /// How many parts run at a time.
     parts: usize,
     records_left: Option<u64>,
-    pace: Option<Pace>,
     /// The partitions that the client has named, if it has.
     wanted: Option<Vec<u16>>,
     /// Whether it wants to hear of the end of each.
     tells_ends: bool,
-    /// Where clients ask after it.
-    job: Option<RunningJob>,
     /// Partitions that could not be looked through to their end.
     failed: BTreeMap<u16, ResultCode>,
 }
@@ -115,17 +112,15 @@ pub(super) fn start<'a>(
         Purpose::Write => return job::start(schema, message, (target, pieces), options),
         Purpose::Stream => return stream::start(message, (target, pieces), options),
     }
+    let job = told(message, &target, &pieces, options);
     Ok(Work::Coordinate(Box::new(ScanCoordinator {
         parts: if pieces.len() > PARTS_MAX { PARTS_FIRST } else { PARTS_MAX },
-        running: Vec::new(),
+        cores: pieces.len(),
+        walk: Walk::new(target, pieces, fields.records_per_second, job),
         records_left: fields.records_max.filter(|records| *records > 0),
-        pace: fields.records_per_second.filter(|records| *records > 0).map(Pace::new),
         wanted: named,
         tells_ends,
-        job: told(message, &target, &pieces, options),
         failed: BTreeMap::new(),
-        target: Arc::new(target),
-        pieces,
     })))
 }
 
@@ -281,40 +276,26 @@ impl ScanCoordinator {
     /// Appends what parts found, and moves their pieces on.
     fn take_results(&mut self, results: &[Vec<u8>], reply: &mut Vec<u8>) {
         let proto = Proto::begin(reply, Kind::Message);
-        for (core, result) in std::mem::take(&mut self.running).into_iter().zip(results) {
+        for (core, result) in self.walk.take_running().into_iter().zip(results) {
             let Some(found) = Found::read(result) else { continue };
             reply.extend_from_slice(found.messages);
             if let Some(left) = &mut self.records_left {
                 *left = left.saturating_sub(u64::from(found.records));
             }
-            if let Some(pace) = &mut self.pace {
-                pace.given(found.records, found.now_us);
-            }
-            if let Some(job) = &self.job {
+            self.walk.tell(|job| {
                 job.succeeded(found.records.into());
                 job.saw(found.now_us);
-            }
-            match found.end {
-                End::More(last) => {
-                    if let Some(piece) = self.pieces[core].front_mut() {
-                        (piece.from, piece.after) = (token(&last), Some(last));
-                    }
-                }
-                End::Done => drop(self.pieces[core].pop_front()),
-                End::Failed(code) => {
-                    let piece = self.pieces[core].pop_front();
-                    self.failed.extend(piece.iter().flat_map(Piece::slots).map(|slot| (slot, code)));
-                }
+            });
+            if let Some((piece, code)) = self.walk.pass(core, &found) {
+                self.failed.extend(piece.slots().map(|slot| (slot, code)));
             }
         }
         proto.end_unless_empty(reply);
-        if let Some(job) = &self.job {
-            job.reached(self.pieces.iter().flatten().map(Piece::slot_count).sum(), 0);
-        }
+        self.walk.tell_progress(0);
         let bytes: usize = results.iter().map(Vec::len).sum();
         if bytes < STEP_BYTES.start {
             self.parts = (self.parts * 2).min(PARTS_MAX);
-        } else if bytes > STEP_BYTES.end && self.pieces.len() > PARTS_MAX {
+        } else if bytes > STEP_BYTES.end && self.cores > PARTS_MAX {
             self.parts = (self.parts / 2).max(1);
         }
     }
@@ -344,35 +325,20 @@ impl Coordinator for ScanCoordinator {
         if has_results {
             self.take_results(&results, reply);
         }
-        if self.job.as_ref().is_some_and(RunningJob::is_aborted) {
+        if self.walk.is_aborted() {
             return Err(ResultCode::QUERY_ABORTED);
         }
-        let parallel = if self.records_left.is_some() || self.pace.is_some() { 1 } else { self.parts };
-        let waiting = self.pieces.iter().enumerate().filter(|(_, pieces)| !pieces.is_empty());
-        self.running = waiting.map(|(core, _)| core).take(parallel).collect();
-        if self.running.is_empty() || self.records_left == Some(0) {
+        let is_in_turn = self.records_left.is_some() || self.walk.is_paced();
+        if !self.walk.choose(if is_in_turn { 1 } else { self.parts }) || self.records_left == Some(0) {
             self.finish(reply);
-            if let Some(job) = &self.job {
-                job.end(self.failed.values().next().map_or(Ending::Done, |code| Ending::Failed(*code)));
-            }
+            self.walk.tell(|job| job.end(self.failed.values().next().map_or(Ending::Done, |code| Ending::Failed(*code))));
             return Ok(Step::Done);
         }
-        if has_results && let Some(until_us) = self.pace.as_ref().and_then(Pace::waits_until_us) {
-            self.running.clear();
-            if let Some(job) = &self.job {
-                job.throttled(1);
-                job.saw(until_us);
-            }
-            return Ok(Step::Wait { until_us });
+        if has_results && let Some(step) = self.walk.wait() {
+            self.walk.tell(|job| job.throttled(1));
+            return Ok(step);
         }
-        let part = |core: &usize| {
-            let piece = &self.pieces[*core][0];
-            let records_max = self.records_left.map_or(u32::MAX, |left| left.min(u64::from(u32::MAX)) as u32);
-            let records_max = self.pace.as_ref().map_or(records_max, |pace| pace.records_max().min(records_max));
-            let table = self.target.tables.first().map_or(TableId(0), |set| set.table.id);
-            Part { table, token: piece.until, operation: Box::new(ScanPart::new(&self.target, piece.clone(), records_max)) }
-        };
-        Ok(Step::Run(self.running.iter().map(part).collect()))
+        Ok(self.walk.run(self.records_left.map_or(u32::MAX, |left| left.min(u64::from(u32::MAX)) as u32)))
     }
 }
 

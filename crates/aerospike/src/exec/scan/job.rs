@@ -8,36 +8,31 @@ use super::super::need::Need;
 use super::super::options::Options;
 use super::super::request::Selection;
 use super::super::work::{RecordCoordinator, Work};
-use super::pace::{NEXT_TURN_US, Pace};
-use super::part::{End, Found, ScanPart};
+use super::pace::NEXT_TURN_US;
+use super::part::Found;
 use super::piece::Piece;
 use super::rows::{Target, read_places};
+use super::walk::Walk;
 use crate::ResultCode;
-use crate::jobs::{About, Ending, JobKind, RunningJob};
+use crate::jobs::{About, Ending, JobKind};
 use crate::operate;
 use crate::wire::{HEADER_BYTES, Header, Message, info2};
-use base::TableId;
 use model::Schema;
-use model::operation::{Coordinator, Part, Step};
-use model::record_set::token;
+use model::operation::{Coordinator, Step};
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 /// How many records are looked for at a time.
 const RECORDS_MAX: u32 = 256;
 
 struct JobCoordinator {
-    job: RunningJob,
-    target: Arc<Target>,
+    /// One queue: a piece after the other.
+    walk: Walk,
     writes: JobWrites,
-    pieces: VecDeque<Piece>,
     /// The part that looks for records is out.
     searches: bool,
-    /// The records that were found last.
+    /// How many records were found last, until it has waited for its pace.
+    found_last: u32,
     writing: Option<BatchCoordinator>,
-    pace: Option<Pace>,
-    /// How long it is to wait after these.
-    waits_until_us: Option<u64>,
     calls_functions: bool,
     /// What comes once others have been served: calls take long.
     held: Option<Step>,
@@ -68,18 +63,15 @@ pub(super) fn start<'a>(
         JobPlanned::Missing(needs) => return Ok(Work::Declare(needs)),
     };
     let pieces: VecDeque<Piece> = pieces.into_iter().flatten().collect();
-    let per_second = fields.records_per_second.unwrap_or(0);
     let kind = if is_function { JobKind::Function } else { JobKind::Operations };
     let about = about(&message, kind, &target.namespace, pieces.iter());
+    let job = options.jobs.ok_or(ResultCode::UNSUPPORTED_FEATURE)?.start(about)?;
     Ok(Work::Background(Box::new(JobCoordinator {
-        job: options.jobs.ok_or(ResultCode::UNSUPPORTED_FEATURE)?.start(about)?,
-        target: Arc::new(target),
+        walk: Walk::new(target, vec![pieces], fields.records_per_second, Some(job)),
         writes,
-        pieces,
         searches: false,
+        found_last: 0,
         writing: None,
-        pace: (per_second > 0).then(|| Pace::new(per_second)),
-        waits_until_us: None,
         calls_functions: is_function,
         held: None,
         failure: None,
@@ -103,27 +95,16 @@ pub(super) fn about<'p>(message: &Message<'_>, kind: JobKind, namespace: &str, p
 }
 
 impl JobCoordinator {
-    /// Has what was found written, and moves the piece on.
+    /// Has what was found written, and goes on behind it.
     fn take_found(&mut self, result: &[u8]) {
         let Some(found) = Found::read(result) else { return };
-        if let Some(pace) = &mut self.pace {
-            pace.given(found.records, found.now_us);
-            self.waits_until_us = pace.waits_until_us();
-            self.job.throttled(if self.waits_until_us.is_some() { found.records.into() } else { 0 });
-        }
-        match found.end {
-            End::More(last) => {
-                if let Some(piece) = self.pieces.front_mut() {
-                    (piece.from, piece.after) = (token(&last), Some(last));
-                }
-            }
-            End::Done => drop(self.pieces.pop_front()),
-            End::Failed(code) => {
-                self.pieces.pop_front();
+        self.found_last = found.records;
+        for queue in self.walk.take_running() {
+            if let Some((_, code)) = self.walk.pass(queue, &found) {
                 self.failure.get_or_insert(code);
             }
         }
-        self.job.reached(self.pieces.iter().map(Piece::slot_count).sum(), found.now_us);
+        self.walk.tell_progress(found.now_us);
         if found.records > 0 {
             self.writing = Some(self.writes.of(read_places(found.messages)));
         }
@@ -134,12 +115,12 @@ impl JobCoordinator {
         while let Ok(Some(header)) = Header::read(frames, usize::MAX) {
             let Some((mut body, rest)) = frames[HEADER_BYTES..].split_at_checked(header.body_bytes) else { return };
             while let Ok((message, next)) = Message::read(body) {
-                match message.result {
-                    ResultCode::OK => self.job.succeeded(1),
+                self.walk.tell(|job| match message.result {
+                    ResultCode::OK => job.succeeded(1),
                     // It is gone, or another one by now.
-                    ResultCode::NOT_FOUND | ResultCode::FILTERED_OUT => self.job.filtered(1),
-                    _ => self.job.failed(1),
-                }
+                    ResultCode::NOT_FOUND | ResultCode::FILTERED_OUT => job.filtered(1),
+                    _ => job.failed(1),
+                });
                 body = next;
                 if body.is_empty() {
                     break;
@@ -159,7 +140,7 @@ impl Coordinator for JobCoordinator {
         {
             self.take_found(&result);
         }
-        if let Some(step) = self.held.take().filter(|_| !self.job.is_aborted()) {
+        if let Some(step) = self.held.take().filter(|_| !self.walk.is_aborted()) {
             return Ok(step);
         }
         if let Some(writing) = &mut self.writing {
@@ -168,7 +149,7 @@ impl Coordinator for JobCoordinator {
             let step = writing.step(results, &mut said)?;
             self.log.extend(writing.take_log());
             self.count(&said);
-            if !matches!(step, Step::Done) && !self.job.is_aborted() {
+            if !matches!(step, Step::Done) && !self.walk.is_aborted() {
                 if has_called && matches!(step, Step::Run(_)) {
                     self.held = Some(step);
                     return Ok(Step::Wait { until_us: NEXT_TURN_US });
@@ -177,20 +158,20 @@ impl Coordinator for JobCoordinator {
             }
             self.writing = None;
         }
-        let Some(piece) = self.pieces.front().filter(|_| !self.job.is_aborted()) else {
+        if self.walk.is_aborted() || !self.walk.choose(1) {
             let ending = self.failure.map_or(Ending::Done, Ending::Failed);
-            self.job.end(if self.job.is_aborted() { Ending::Aborted } else { ending });
+            self.walk.tell(|job| job.end(if job.is_aborted() { Ending::Aborted } else { ending }));
             return Ok(Step::Done);
-        };
-        if let Some(until_us) = self.waits_until_us.take() {
-            self.job.saw(until_us);
-            return Ok(Step::Wait { until_us });
+        }
+        let found_last = std::mem::take(&mut self.found_last);
+        if found_last > 0
+            && let Some(step) = self.walk.wait()
+        {
+            self.walk.tell(|job| job.throttled(found_last.into()));
+            return Ok(step);
         }
         self.searches = true;
-        let records_max = self.pace.as_ref().map_or(RECORDS_MAX, |pace| pace.records_max().min(RECORDS_MAX));
-        let table = self.target.tables.first().map_or(TableId(0), |set| set.table.id);
-        let operation = Box::new(ScanPart::new(&self.target, piece.clone(), records_max));
-        Ok(Step::Run(vec![Part { table, token: piece.until, operation }]))
+        Ok(self.walk.run(RECORDS_MAX))
     }
 }
 

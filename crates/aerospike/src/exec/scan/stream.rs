@@ -6,21 +6,19 @@
 use super::super::options::Options;
 use super::super::work::{RecordCoordinator, Work};
 use super::job::about;
-use super::pace::{NEXT_TURN_US, Pace};
-use super::part::{End, Found, ScanPart};
+use super::pace::NEXT_TURN_US;
+use super::part::Found;
 use super::piece::Piece;
 use super::rows::{Gives, Target};
 use super::slice::{Outcome, Said};
+use super::walk::Walk;
 use crate::ResultCode;
-use crate::jobs::{Ending, JobKind, RunningJob};
+use crate::jobs::{Ending, JobKind};
 use crate::udf::{StreamCall, StreamFailure};
 use crate::value::{Particle, ParticleType};
 use crate::wire::{Kind, Message, MessageWriter, Proto, info3};
-use base::TableId;
-use model::operation::{Coordinator, Part, Step};
-use model::record_set::token;
+use model::operation::{Coordinator, Step};
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 /// How many records a slice has at most.
 const SLICE_RECORDS_MAX: u32 = 128;
@@ -34,15 +32,11 @@ const JOINED_MAX: usize = 64;
 const JOINED_BYTES_MAX: usize = 128 << 10;
 
 struct StreamCoordinator {
-    job: Option<RunningJob>,
-    target: Arc<Target>,
+    /// A queue of pieces for each core.
+    walk: Walk,
     call: StreamCall,
-    /// By core.
-    pieces: Vec<VecDeque<Piece>>,
-    running: Vec<usize>,
     parts: usize,
     slice_records: u32,
-    pace: Option<Pace>,
     /// Values that may be joined.
     values: Vec<Particle<'static>>,
     now_us: u64,
@@ -59,15 +53,12 @@ pub(super) fn start<'a>(
     let Gives::Stream(call) = &target.gives else { return Err(ResultCode::PARAMETER) };
     let fields = &message.fields;
     let about = about(message, JobKind::Aggregation, &target.namespace, pieces.iter().flatten());
+    let job = fields.query_id.and_then(|_| options.jobs?.start(about).ok());
     Ok(Work::Coordinate(Box::new(StreamCoordinator {
-        job: fields.query_id.and_then(|_| options.jobs?.start(about).ok()),
         call: call.clone(),
-        target: Arc::new(target),
-        pieces,
-        running: Vec::new(),
+        walk: Walk::new(target, pieces, fields.records_per_second, job),
         parts: PARTS_MIN,
         slice_records: SLICE_RECORDS_MAX,
-        pace: fields.records_per_second.filter(|records| *records > 0).map(Pace::new),
         values: Vec::new(),
         now_us: 0,
         log: Vec::new(),
@@ -78,7 +69,7 @@ pub(super) fn start<'a>(
 impl StreamCoordinator {
     fn take_results(&mut self, results: &[Vec<u8>], reply: &mut Vec<u8>) {
         let (mut found_records, mut fewer) = (0, false);
-        for (core, result) in std::mem::take(&mut self.running).into_iter().zip(results) {
+        for (core, result) in self.walk.take_running().into_iter().zip(results) {
             let Some(found) = Found::read(result) else { continue };
             self.now_us = self.now_us.max(found.now_us);
             if let Some(Said { log, outcome }) = Said::read(found.messages) {
@@ -91,24 +82,14 @@ impl StreamCoordinator {
                 self.take_outcome(outcome, reply);
             }
             found_records += found.records;
-            if let Some(pace) = &mut self.pace {
-                pace.given(found.records, found.now_us);
-            }
-            if let Some(job) = &self.job {
-                job.succeeded(found.records.into());
-            }
-            match (found.end, self.pieces[core].front_mut()) {
-                (End::More(last), Some(piece)) => (piece.from, piece.after) = (token(&last), Some(last)),
-                _ => drop(self.pieces[core].pop_front()),
-            }
+            self.walk.tell(|job| job.succeeded(found.records.into()));
+            self.walk.pass(core, &found);
         }
         if fewer {
             self.slice_records = (self.slice_records / 2).max(1);
         }
         self.parts = if found_records == 0 && !fewer { (2 * self.parts).min(PARTS_MAX) } else { PARTS_MIN };
-        if let Some(job) = &self.job {
-            job.reached(self.pieces.iter().flatten().map(Piece::slot_count).sum(), self.now_us);
-        }
+        self.walk.tell_progress(self.now_us);
     }
 
     fn take_outcome(&mut self, outcome: Outcome, reply: &mut Vec<u8>) {
@@ -151,9 +132,7 @@ impl StreamCoordinator {
         if self.failure.is_none() {
             give(&self.values, reply);
         }
-        if let Some(job) = &self.job {
-            job.end(self.failure.as_ref().map_or(Ending::Done, |_| Ending::Failed(ResultCode::UDF_BAD_RESPONSE)));
-        }
+        self.walk.tell(|job| job.end(self.failure.as_ref().map_or(Ending::Done, |_| Ending::Failed(ResultCode::UDF_BAD_RESPONSE))));
         // In one frame: a client that is told of a failure reads no further, and uses the connection again.
         let proto = Proto::begin(reply, Kind::Message);
         if let Some(message) = &self.failure {
@@ -187,36 +166,22 @@ impl Coordinator for StreamCoordinator {
         if has_results {
             self.take_results(&results, reply);
         }
-        if self.job.as_ref().is_some_and(RunningJob::is_aborted) {
+        if self.walk.is_aborted() {
             return Err(ResultCode::QUERY_ABORTED);
         }
-        let parallel = if self.pace.is_some() { 1 } else { self.parts };
-        let waiting = self.pieces.iter().enumerate().filter(|(_, pieces)| !pieces.is_empty());
-        self.running = waiting.map(|(core, _)| core).take(parallel).collect();
-        if self.running.is_empty() || self.failure.is_some() {
+        if !self.walk.choose(if self.walk.is_paced() { 1 } else { self.parts }) || self.failure.is_some() {
             self.finish(reply);
             return Ok(Step::Done);
         }
-        if has_results && let Some(until_us) = self.pace.as_ref().and_then(Pace::waits_until_us) {
-            self.running.clear();
-            if let Some(job) = &self.job {
-                job.throttled(1);
-                job.saw(until_us);
-            }
-            return Ok(Step::Wait { until_us });
+        if has_results && let Some(step) = self.walk.wait() {
+            self.walk.tell(|job| job.throttled(1));
+            return Ok(step);
         }
         if has_results && self.parts == PARTS_MIN {
             // Calls take long: others are served first.
-            self.running.clear();
-            return Ok(Step::Wait { until_us: NEXT_TURN_US });
+            return Ok(self.walk.wait_until(NEXT_TURN_US));
         }
-        let records_max = self.pace.as_ref().map_or(self.slice_records, |pace| pace.records_max().min(self.slice_records));
-        let table = self.target.tables.first().map_or(TableId(0), |set| set.table.id);
-        let part = |core: &usize| {
-            let piece = &self.pieces[*core][0];
-            Part { table, token: piece.until, operation: Box::new(ScanPart::new(&self.target, piece.clone(), records_max)) }
-        };
-        Ok(Step::Run(self.running.iter().map(part).collect()))
+        Ok(self.walk.run(self.slice_records))
     }
 }
 

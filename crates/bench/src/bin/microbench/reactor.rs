@@ -80,6 +80,10 @@ impl Reactor for FakeReactor {
         self.outputs.get(connection.index as usize).map_or(0, Vec::len)
     }
 
+    fn sent_bytes(&self, _: ConnectionId) -> u64 {
+        0
+    }
+
     fn set_reading(&mut self, _: ConnectionId, _: bool) {}
 
     fn close(&mut self, _: ConnectionId) {}

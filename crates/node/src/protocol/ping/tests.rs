@@ -60,6 +60,10 @@ impl Reactor for Machine {
         self.output.len()
     }
 
+    fn sent_bytes(&self, _: ConnectionId) -> u64 {
+        0
+    }
+
     fn set_reading(&mut self, _: ConnectionId, _: bool) {}
 
     fn close(&mut self, _: ConnectionId) {}
