@@ -9,6 +9,7 @@ use crate::jobs::Abort;
 use crate::udf::ModuleChange;
 use crate::wire::{HEADER_BYTES, Header, Kind, Message, Proto, WireError, decompress};
 use crate::{ResultCode, exec::Shape};
+use base::BufferPool;
 use std::net::SocketAddr;
 
 /// The size that a connection's first late reply is taken to have.
@@ -16,6 +17,13 @@ const REPLY_BYTES_FIRST: usize = 16 << 10;
 
 /// Messages that are longer than this end the connection; those up to here that are longer than is taken are skipped.
 const SKIPPED_BYTES_MAX: usize = 128 << 20;
+
+/// Requests from here on are received into buffers that are used again.
+const POOLED_BYTES_MIN: usize = 32 << 10;
+
+/// So much memory is made ready for a request of which the first bytes have come, and not more than so many times those: what is announced costs nothing.
+const RESERVED_BYTES_MAX: usize = 1 << 20;
+const RESERVED_TIMES_MAX: usize = 16;
 
 /// So many names are answered of a client that has to log in first.
 const INFO_NAMES_MAX: usize = 1_000;
@@ -46,6 +54,9 @@ pub trait Server {
     /// Ends jobs, and appends the value that is answered.
     fn abort_jobs(&mut self, abort: Abort, value: &mut Vec<u8>);
 
+    /// Buffers for requests that come in several pieces.
+    fn buffers(&mut self) -> &mut BufferPool;
+
     /// A request about records, and the bytes that it was decoded from. Appends the whole reply, or pieces of it when the rest comes later.
     fn message(&mut self, message: &Message<'_>, body: &[u8], out: &mut Vec<u8>) -> Progress;
 }
@@ -70,6 +81,12 @@ pub enum Verdict {
     Pause,
     /// What was written must still be sent, then it ends.
     Close,
+}
+
+/// How long the request is that begins so.
+fn whole_bytes(bytes: &[u8]) -> usize {
+    let header = Header::read(bytes, SKIPPED_BYTES_MAX).ok().flatten();
+    header.map_or(0, |header| HEADER_BYTES + header.body_bytes)
 }
 
 /// A connection's state.
@@ -146,11 +163,18 @@ impl Session {
         let (served, verdict) = self.serve(received, out, out_bytes_max, server);
         if served < received.len() && verdict != Verdict::Close {
             if kept.is_empty() {
-                kept.extend_from_slice(&bytes[served..]);
+                let rest = &bytes[served..];
+                let expected = whole_bytes(rest).min(RESERVED_BYTES_MAX);
+                if (POOLED_BYTES_MIN..=RESERVED_TIMES_MAX * rest.len()).contains(&expected) {
+                    kept = server.buffers().take_for(expected);
+                }
+                kept.extend_from_slice(rest);
             } else {
                 kept.drain(..served);
             }
             self.buffer = kept;
+        } else if kept.capacity() >= POOLED_BYTES_MIN {
+            server.buffers().give(kept);
         }
         verdict
     }

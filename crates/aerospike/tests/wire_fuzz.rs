@@ -11,6 +11,7 @@ use aerospike::security::{self, Command};
 use aerospike::session::{Progress, Server, Session};
 use aerospike::udf::ModuleChange;
 use aerospike::wire::*;
+use base::BufferPool;
 use fuzzer::{fuzz, is_full_run};
 use model::Schema;
 use std::sync::Arc;
@@ -66,12 +67,13 @@ struct Node {
     jobs: Arc<Jobs>,
     started: u32,
     declared: u32,
+    buffers: BufferPool,
 }
 
 impl Node {
     fn new() -> Self {
         let namespaces = vec![Namespace { name: "test".to_owned(), default_ttl_s: 0 }];
-        Self { schema: Schema::empty(), namespaces, jobs: Arc::default(), started: 0, declared: 0 }
+        Self { schema: Schema::empty(), namespaces, jobs: Arc::default(), started: 0, declared: 0, buffers: BufferPool::default() }
     }
 
     fn start(&mut self, message: &Message<'_>, body: &[u8]) {
@@ -105,6 +107,10 @@ impl Node {
 }
 
 impl Server for Node {
+    fn buffers(&mut self) -> &mut BufferPool {
+        &mut self.buffers
+    }
+
     fn is_let_in(&self) -> bool {
         true
     }

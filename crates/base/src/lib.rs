@@ -1,8 +1,9 @@
-//! What every other crate stands on: ids, sizes, checksums, seeded randomness and aligned buffers.
+//! What every other crate stands on: ids, sizes, checksums, seeded randomness, aligned buffers and pools of buffers.
 //!
 //! Nothing here knows a protocol, a file or a clock.
 
 mod aligned;
+mod buffer_pool;
 mod checksum;
 mod compression;
 mod ids;
@@ -12,6 +13,7 @@ mod size;
 mod time;
 
 pub use aligned::{AlignedBuffer, BLOCK_BYTES, SECTOR_BYTES};
+pub use buffer_pool::BufferPool;
 pub use checksum::{Checksum, checksum, checksum_parts};
 pub use compression::Compression;
 pub use ids::{CoreId, Epoch, NodeId, SLOT_COUNT, Slot, TableId, Token};

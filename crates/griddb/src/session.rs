@@ -16,12 +16,18 @@ use crate::client::{AUTHENTICATION_MODE, VERSION};
 use crate::transaction::{Followed, OpenTransaction, OpenTransactions};
 use crate::wire::{FrameHeader, Reader, ReplyHeader, Statement, Status, put_i32, put_string, statement};
 use crate::{ErrorCode, GridError};
+use base::BufferPool;
 use std::net::{IpAddr, SocketAddr};
 
 /// The oldest version that is spoken.
 const VERSION_MIN: i32 = 14;
 /// A frame that is longer ends the connection; one up to here that is longer than is taken is skipped.
 const SKIPPED_BYTES_MAX: usize = 128 << 20;
+/// Frames from here on are received into buffers that are used again.
+const POOLED_BYTES_MIN: usize = 32 << 10;
+/// So much memory is made ready for a frame of which the first bytes have come, and not more than so many times those: what is announced costs nothing.
+const RESERVED_BYTES_MAX: usize = 1 << 20;
+const RESERVED_TIMES_MAX: usize = 16;
 /// Of a statement that is skipped, what its refusal needs.
 const HEAD_BYTES: usize = 16;
 /// The size that a connection's first late reply is taken to have.
@@ -52,6 +58,9 @@ pub trait Server {
 
     /// Where clients reach who serves a partition of `database`: it is below [`crate::PARTITION_COUNT`]. Who is asked another one's partition sends it on, so any node is right, but this one is fastest.
     fn owner(&self, database: &str, partition: u32) -> SocketAddr;
+
+    /// Buffers for frames that come in several pieces.
+    fn buffers(&mut self) -> &mut BufferPool;
 
     /// A statement of a client that has logged in, and the frame's body. Appends the whole reply, unless that comes later.
     fn statement(&mut self, statement: &Statement<'_>, body: &[u8], client: &Client, out: &mut Vec<u8>) -> Progress;
@@ -183,11 +192,18 @@ impl Session {
         let (served, verdict) = self.serve(received, out, out_bytes_max, server);
         if served < received.len() && verdict != Verdict::Close {
             if kept.is_empty() {
-                kept.extend_from_slice(&bytes[served..]);
+                let rest = &bytes[served..];
+                let expected = self.whole_bytes(rest).min(RESERVED_BYTES_MAX);
+                if (POOLED_BYTES_MIN..=RESERVED_TIMES_MAX * rest.len()).contains(&expected) {
+                    kept = server.buffers().take_for(expected);
+                }
+                kept.extend_from_slice(rest);
             } else {
                 kept.drain(..served);
             }
             self.buffer = kept;
+        } else if kept.capacity() >= POOLED_BYTES_MIN {
+            server.buffers().give(kept);
         }
         verdict
     }
@@ -206,6 +222,12 @@ impl Session {
     pub fn finish_login(&mut self, outcome: Result<(), GridError>, reply: &mut Vec<u8>) -> bool {
         self.client = self.pending.take().and_then(|pending| pending.finish(outcome, reply));
         self.client.is_some()
+    }
+
+    /// How long the frame is that begins so, as far as it is served.
+    fn whole_bytes(&self, bytes: &[u8]) -> usize {
+        let header = FrameHeader::read(bytes, self.is_ipv6, self.body_bytes_max).ok().flatten();
+        header.map_or(0, |header| header.bytes + header.body_bytes)
     }
 
     /// Serves whole frames; says how many bytes they had.

@@ -9,8 +9,8 @@
 //! message that says why we close) that the peer has not read yet.
 
 use crate::errno::Errno;
-use crate::output_pool::OutputPool;
 use crate::socket;
+use base::BufferPool;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 /// How far a connection's life is.
@@ -131,7 +131,7 @@ impl Connection {
     }
 
     /// Gives the kernel as much as it takes.
-    pub(crate) fn flush(&mut self, pool: &mut OutputPool) -> Result<Flush, Errno> {
+    pub(crate) fn flush(&mut self, pool: &mut BufferPool) -> Result<Flush, Errno> {
         if self.blocked {
             return Ok(Flush::Blocked);
         }
@@ -159,7 +159,7 @@ impl Connection {
 
     /// The kernel took `count` bytes, older ones first. The rest of a buffer that was begun becomes `pending`, so that the handler's buffer
     /// holds only what is untouched and no byte is moved.
-    fn sent(&mut self, count: usize, pool: &mut OutputPool) {
+    fn sent(&mut self, count: usize, pool: &mut BufferPool) {
         self.sent_bytes += count as u64;
         let of_pending = count.min(self.pending.len() - self.pending_sent);
         self.pending_sent += of_pending;
@@ -178,7 +178,7 @@ impl Connection {
     }
 
     /// Gives its buffers back, with what was not sent.
-    pub(crate) fn release(&mut self, pool: &mut OutputPool) {
+    pub(crate) fn release(&mut self, pool: &mut BufferPool) {
         self.pending_sent = 0;
         if self.output.capacity() > 0 {
             pool.give(std::mem::take(&mut self.output));

@@ -38,7 +38,6 @@ mod machine;
 mod mailbox;
 mod mapped;
 mod outgoing;
-mod output_pool;
 mod probes;
 mod process;
 mod reactor;

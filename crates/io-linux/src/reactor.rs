@@ -13,14 +13,18 @@ use crate::errno::Errno;
 use crate::helper::{Job, Task, TaskSender};
 use crate::mailbox::Mailbox;
 use crate::outgoing;
-use crate::output_pool::OutputPool;
-use base::CoreId;
+use base::{BufferPool, CoreId};
 use io::{ConnectionId, DiskRequest, DiskTag, ListenerId, Now, Reactor};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+
+/// What a connection's new buffer for replies can hold before it grows.
+const OUTPUT_BYTES_FIRST: usize = 16 * 1024;
+/// What buffers for replies that no connection uses hold at most.
+const IDLE_OUTPUT_BYTES_MAX: usize = 8 << 20;
 
 /// How long a connection may take to send its last bytes and to see its peer close.
 const CLOSE_US_MAX: u64 = 5_000_000;
@@ -44,7 +48,7 @@ pub struct LinuxReactor<M> {
     pub(crate) control: Arc<Control>,
     pub(crate) mailbox: Mailbox<Envelope<M>>,
     pub(crate) connections: Connections,
-    pub(crate) pool: OutputPool,
+    pub(crate) pool: BufferPool,
     /// Connections with output to flush.
     pub(crate) dirty: Vec<ConnectionId>,
     /// Connections to read from without waiting for an event.
@@ -77,7 +81,7 @@ impl<M> LinuxReactor<M> {
             control,
             mailbox,
             connections: Connections::default(),
-            pool: OutputPool::default(),
+            pool: BufferPool::new(IDLE_OUTPUT_BYTES_MAX),
             dirty: Vec::new(),
             readable: Vec::new(),
             ending: VecDeque::new(),
@@ -150,7 +154,7 @@ impl<M: Send + 'static> Reactor for LinuxReactor<M> {
             self.dirty.push(id);
         }
         if connection.output.capacity() == 0 {
-            connection.output = self.pool.take();
+            connection.output = self.pool.take(OUTPUT_BYTES_FIRST);
         }
         Some(&mut connection.output)
     }

@@ -18,13 +18,16 @@ use crate::requests::{RequestId, Requests};
 use crate::schema_changes::{Marks, SchemaChanges};
 use crate::script_log::ScriptLog;
 use crate::transport::TlsBuffers;
-use base::{CoreId, TableId};
+use base::{BufferPool, CoreId, TableId};
 use io::{ConnectionId, Reactor};
 use model::Schema;
 use model::operation::Context;
 use shard::Shard;
 use std::collections::VecDeque;
 use std::sync::Arc;
+
+/// What buffers for requests that no connection uses hold at most; less where requests have little.
+const IDLE_BUFFERS_BYTES_MAX: usize = 4 << 20;
 
 /// One core.
 pub struct Core {
@@ -39,6 +42,8 @@ pub struct Core {
     pub(crate) changes: Option<SchemaChanges>,
     pub(crate) connections: Connections,
     pub(crate) workspaces: Option<Box<Workspaces>>,
+    /// For requests that come in several pieces.
+    pub(crate) buffers: BufferPool,
     pub(crate) tls_buffers: TlsBuffers,
     /// When a client's TLS was last complained of.
     pub(crate) tls_failure_logged_us: Option<u64>,
@@ -102,6 +107,7 @@ impl Core {
             let (name, host_id) = (parts.config.cluster_name.clone(), parts.config.host_id);
             Box::new(ClusterCore::new(config, name, host_id, metadata, parts.replication.as_deref()))
         });
+        let buffers = BufferPool::new((parts.config.requests_bytes_max / 16).min(IDLE_BUFFERS_BYTES_MAX));
         let mut core = Self {
             protocols: CoreStates::new(Arc::clone(&parts.statements), &parts.schema),
             changes: (parts.core == CoreId(0)).then(SchemaChanges::default),
@@ -114,6 +120,7 @@ impl Core {
             requests: Requests::default(),
             connections: Connections::default(),
             workspaces: None,
+            buffers,
             tls_buffers: TlsBuffers::default(),
             tls_failure_logged_us: None,
             continuations: VecDeque::new(),

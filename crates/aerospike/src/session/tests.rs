@@ -5,7 +5,7 @@ use crate::exec::Namespace;
 use crate::jobs::Jobs;
 use crate::udf::ModuleChange;
 use crate::{security, wire};
-use base::Rng;
+use base::{BufferPool, Rng};
 use model::Schema;
 
 /// Answers each request with its first bin's name, at once or later.
@@ -16,16 +16,29 @@ struct Echo {
     lets_in: bool,
     jobs: Jobs,
     served: Vec<Vec<u8>>,
+    buffers: BufferPool,
 }
 
 impl Echo {
     fn new(later: bool) -> Self {
         let namespaces = vec![Namespace { name: "test".to_owned(), default_ttl_s: 0 }];
-        Self { schema: Schema::empty(), namespaces, later, lets_in: true, jobs: Jobs::default(), served: Vec::new() }
+        Self {
+            schema: Schema::empty(),
+            namespaces,
+            later,
+            lets_in: true,
+            jobs: Jobs::default(),
+            served: Vec::new(),
+            buffers: BufferPool::default(),
+        }
     }
 }
 
 impl Server for Echo {
+    fn buffers(&mut self) -> &mut BufferPool {
+        &mut self.buffers
+    }
+
     fn is_let_in(&self) -> bool {
         self.lets_in
     }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::wire::{MAGIC, error_of, put_i64, put_string};
 use crate::{PARTITION_COUNT, PUBLIC_DATABASE};
-use base::Rng;
+use base::{BufferPool, Rng};
 
 #[derive(Default)]
 struct Fake {
@@ -12,6 +12,7 @@ struct Fake {
     /// Who has asked to log in: the name, and the digest of the password.
     asked: Vec<(String, String)>,
     log_outs: usize,
+    buffers: BufferPool,
     served: Vec<(i32, String)>,
     /// Of the client that was served last.
     transaction_timeout_s: u32,
@@ -21,6 +22,10 @@ struct Fake {
 }
 
 impl Server for Fake {
+    fn buffers(&mut self) -> &mut BufferPool {
+        &mut self.buffers
+    }
+
     fn cluster_name(&self) -> &str {
         "TarnDB"
     }
@@ -144,6 +149,28 @@ fn a_client_connects_logs_in_and_learns_where_partitions_are() {
     assert_eq!(results(&ask(&mut session, &mut server, &frame(statement::LOGOUT, &[0; 4]))), Ok(&[][..]));
     assert_eq!(results(&ask(&mut session, &mut server, &frame(statement::GET_ROW, &[]))), Err(10_006));
     assert_eq!(session.receive(&frame(statement::DISCONNECT, &[0; 4]), &mut Vec::new(), 1 << 20, &mut server), Verdict::Close);
+}
+
+#[test]
+fn a_large_frame_in_pieces_is_received_into_a_buffer_that_is_used_again() {
+    let mut server = Fake { buffers: BufferPool::new(1 << 20), ..Fake::default() };
+    let mut session = session();
+    ask(&mut session, &mut server, &connect_frame(15));
+    ask(&mut session, &mut server, &login_frame("TarnDB"));
+    let put = frame(statement::PUT_MULTIPLE_ROWS, &[7; 60_000]);
+    let mut lent = None;
+    for round in 0..3 {
+        let (first, rest) = put.split_at(20_000 + round);
+        assert!(ask(&mut session, &mut server, first).is_empty());
+        let buffered = session.buffered_bytes();
+        assert!((put.len()..2 * put.len()).contains(&buffered), "{buffered}");
+        assert_eq!(*lent.get_or_insert(session.buffer.as_ptr()), session.buffer.as_ptr());
+        assert_eq!(results(&ask(&mut session, &mut server, rest)), Ok(&[][..]));
+        assert_eq!(session.buffered_bytes(), 0);
+    }
+    assert_eq!(server.served.len(), 3);
+    assert!(ask(&mut session, &mut server, &put[..1_000]).is_empty());
+    assert!(session.buffered_bytes() < 2_000, "it holds what arrived, not what was announced");
 }
 
 /// CONNECT of a client that would speak by these.

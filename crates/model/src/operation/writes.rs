@@ -2,14 +2,18 @@
 
 use super::partition_key::PartitionKey;
 use base::{TableId, Token};
+use std::cmp::Ordering;
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
 /// Buffers larger than this are not kept.
 const KEPT_BYTES_MAX: usize = 1 << 20;
 
-/// Up to this many rows are searched one by one; above, by a map.
+/// A map of more keys is not kept.
+const KEPT_KEYS_MAX: usize = 1 << 14;
+
+/// Up to this many rows are searched one by one; above, by halving or by a map.
 const LINEAR_ROWS_MAX: usize = 16;
 
 /// Rows staged by an operation. A key is staged once: staging it again replaces it.
@@ -17,7 +21,10 @@ const LINEAR_ROWS_MAX: usize = 16;
 pub struct WriteSet {
     bytes: Vec<u8>,
     rows: Vec<Entry>,
-    by_key: HashMap<u64, Vec<u32>>,
+    /// Some key is not above the one that was staged before it.
+    is_unordered: bool,
+    /// The last row of each hash, if rows are many and not in order.
+    by_key: HashMap<u64, u32, BuildHasherDefault<Hashed>>,
     open: Option<Entry>,
     scratch: Vec<u8>,
 }
@@ -31,6 +38,26 @@ struct Entry {
     row: Range<usize>,
     purge_after_s: Option<u32>,
     is_delta: bool,
+    /// The row before that has the same hash.
+    same_hash: Option<u32>,
+}
+
+/// Keys that are hashes.
+#[derive(Debug, Default)]
+struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("keys are numbers");
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
 }
 
 /// One staged row.
@@ -54,8 +81,11 @@ impl WriteSet {
         self.bytes.clear();
         self.bytes.shrink_to(KEPT_BYTES_MAX);
         self.rows.clear();
-        if !self.by_key.is_empty() {
-            self.by_key = HashMap::new();
+        self.is_unordered = false;
+        if self.by_key.capacity() > KEPT_KEYS_MAX {
+            self.by_key = HashMap::default();
+        } else if !self.by_key.is_empty() {
+            self.by_key.clear();
         }
         self.open = None;
     }
@@ -103,6 +133,7 @@ impl WriteSet {
             row: end..end,
             purge_after_s: None,
             is_delta: false,
+            same_hash: None,
         });
         &mut self.bytes
     }
@@ -129,23 +160,32 @@ impl WriteSet {
         entry.row.end = self.bytes.len();
         entry.purge_after_s = purge_after_s;
         entry.is_delta = is_delta;
-        let key = (self.view_key(&entry), &self.bytes[entry.clustering.clone()]);
-        let before = if self.rows.is_empty() { None } else { self.position(&key.0, key.1, is_delta) };
-        if let Some(before) = before {
-            self.rows[before] = entry;
-            return;
-        }
-        if self.rows.len() >= LINEAR_ROWS_MAX {
-            if self.by_key.is_empty() {
-                for index in 0..self.rows.len() {
-                    let hash = self.hash(&self.rows[index]);
-                    self.by_key.entry(hash).or_default().push(index as u32);
-                }
+        let is_above =
+            self.rows.last().is_none_or(|last| self.order(last, &self.view_key(&entry), self.clustering(&entry), is_delta).is_lt());
+        if self.is_unordered || !is_above {
+            if let Some(before) = self.position(&self.view_key(&entry), self.clustering(&entry), is_delta) {
+                entry.same_hash = self.rows[before].same_hash;
+                self.rows[before] = entry;
+                return;
             }
-            let hash = self.hash(&entry);
-            self.by_key.entry(hash).or_default().push(self.rows.len() as u32);
+            self.is_unordered = true;
+            if self.rows.len() >= LINEAR_ROWS_MAX {
+                self.index(entry);
+                return;
+            }
         }
         self.rows.push(entry);
+    }
+
+    /// Appends a row to those of the map, where all others come first.
+    fn index(&mut self, entry: Entry) {
+        let first = if self.by_key.is_empty() { 0 } else { self.rows.len() };
+        self.rows.push(entry);
+        for index in first..self.rows.len() {
+            let entry = &self.rows[index];
+            let hash = hash_key(&self.view_key(entry), self.clustering(entry));
+            self.rows[index].same_hash = self.by_key.insert(hash, index as u32);
+        }
     }
 
     /// The staged row of this key.
@@ -201,26 +241,30 @@ impl WriteSet {
         PartitionKey { table: entry.table, token: entry.token, bytes: &self.bytes[entry.partition.clone()] }
     }
 
-    fn matches(&self, entry: &Entry, partition: &PartitionKey<'_>, clustering: &[u8], is_delta: bool) -> bool {
-        entry.is_delta == is_delta
-            && entry.token == partition.token
-            && entry.table == partition.table
-            && self.bytes[entry.clustering.clone()] == *clustering
-            && self.bytes[entry.partition.clone()] == *partition.bytes
+    fn clustering(&self, entry: &Entry) -> &[u8] {
+        &self.bytes[entry.clustering.clone()]
+    }
+
+    /// How a row's key compares to another key.
+    fn order(&self, entry: &Entry, partition: &PartitionKey<'_>, clustering: &[u8], is_delta: bool) -> Ordering {
+        let of_partition = (entry.token, entry.table).cmp(&(partition.token, partition.table));
+        of_partition
+            .then_with(|| self.bytes[entry.partition.clone()].cmp(partition.bytes))
+            .then_with(|| self.clustering(entry).cmp(clustering))
+            .then_with(|| entry.is_delta.cmp(&is_delta))
     }
 
     fn position(&self, partition: &PartitionKey<'_>, clustering: &[u8], is_delta: bool) -> Option<usize> {
-        let matches = |entry: &Entry| self.matches(entry, partition, clustering, is_delta);
-        if self.by_key.is_empty() {
-            return self.rows.iter().position(matches);
+        let order = |entry: &Entry| self.order(entry, partition, clustering, is_delta);
+        if self.rows.len() <= LINEAR_ROWS_MAX {
+            return self.rows.iter().position(|entry| order(entry).is_eq());
         }
-        let hash = hash_key(partition, clustering);
-        let candidates = self.by_key.get(&hash)?;
-        candidates.iter().map(|index| *index as usize).find(|index| matches(&self.rows[*index]))
-    }
-
-    fn hash(&self, entry: &Entry) -> u64 {
-        hash_key(&self.view_key(entry), &self.bytes[entry.clustering.clone()])
+        if !self.is_unordered {
+            return self.rows.binary_search_by(order).ok();
+        }
+        let last = self.by_key.get(&hash_key(partition, clustering)).copied();
+        let mut candidates = std::iter::successors(last, |index| self.rows[*index as usize].same_hash).map(|index| index as usize);
+        candidates.find(|index| order(&self.rows[*index]).is_eq())
     }
 }
 
@@ -275,6 +319,26 @@ mod tests {
             assert_eq!(writes.find(&partition, b"d"), None);
             writes.clear();
             assert!(writes.is_empty() && writes.find(&partition, b"c").is_none());
+        }
+    }
+
+    #[test]
+    fn rows_are_found_in_whatever_order_they_come() {
+        let partition = PartitionKey { table: TableId(1), token: Token(7), bytes: b"p" };
+        let keys: Vec<u64> = (0..90).collect();
+        let unordered_from = |place: usize| keys[..place].iter().chain(keys[place..].iter().rev()).copied().collect::<Vec<_>>();
+        for order in [unordered_from(90), unordered_from(80), unordered_from(16), unordered_from(3), unordered_from(0)] {
+            let mut writes = WriteSet::default();
+            for round in 0..2u8 {
+                for key in &order {
+                    writes.begin(&partition, &key.to_be_bytes()).push(round);
+                    writes.end(None);
+                    assert_eq!(writes.find(&partition, &key.to_be_bytes()), Some(&[round][..]));
+                }
+                let staged: Vec<_> = writes.rows().map(|row| (row.clustering.to_vec(), row.row[0])).collect();
+                assert_eq!(staged, order.iter().map(|key| (key.to_be_bytes().to_vec(), round)).collect::<Vec<_>>());
+                assert_eq!(writes.find(&partition, &90u64.to_be_bytes()), None);
+            }
         }
     }
 }

@@ -27,7 +27,7 @@ use aerospike::jobs::Abort;
 use aerospike::session::{Progress, Server};
 use aerospike::udf::ModuleChange;
 use aerospike::wire::{self, info2};
-use base::{CoreId, Slot, TableId};
+use base::{BufferPool, CoreId, Slot, TableId};
 use cql::wire::Consistency;
 use io::{ConnectionId, Reactor};
 use shard::{Access, Outcome, Refusal, ShardError};
@@ -92,6 +92,10 @@ impl<R: Reactor<Message = Message>> Server for Records<'_, R> {
 
     fn abort_jobs(&mut self, abort: Abort, value: &mut Vec<u8>) {
         self.abort_jobs_checked(abort, value);
+    }
+
+    fn buffers(&mut self) -> &mut BufferPool {
+        &mut self.core.buffers
     }
 
     #[inline]

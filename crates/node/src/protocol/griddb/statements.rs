@@ -18,7 +18,7 @@ use crate::request_figures::{Class, RequestKind};
 use crate::requests::{REQUEST_BYTES, Request, Work};
 use crate::schema_changes::{SchemaAction, SchemaOutcome, SchemaRequest};
 use crate::slow::{Subject, Waited};
-use base::CoreId;
+use base::{BufferPool, CoreId};
 use cql::wire::Consistency;
 use griddb::exec::{self, Execution};
 use griddb::session::{self, Login, Progress, Server, Transports};
@@ -73,6 +73,10 @@ impl<R: Reactor<Message = Message>> Server for Statements<'_, R> {
         let cluster = self.core.cluster.as_ref();
         let elsewhere = cluster.and_then(|cluster| owner_elsewhere(&cluster.view, &cluster.missed(), database, partition));
         elsewhere.unwrap_or_else(|| self.address())
+    }
+
+    fn buffers(&mut self) -> &mut BufferPool {
+        &mut self.core.buffers
     }
 
     #[inline]
@@ -152,12 +156,13 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         // What has come from elsewhere goes back there.
         let table = execution.table().filter(|_| core.cluster.is_some() && asker.is_none());
         let route = || {
+            let table = table?;
             let request = Some(travel::pack(&travelled).into());
             let is_write = execution.is_write() && !execution.may_run_again();
             // What writes may have to wait for a lock.
             let patience_us = if is_write { PATIENCE_US + exec::LOCK_WAIT_US } else { PATIENCE_US };
             let route = Route { request, consistency: Consistency::One, reads_any: false, is_write, patience_us };
-            table.map(|table| (route, vec![Place { table, token, description: None }]))
+            Some((route, vec![Place { table, token, description: None }]))
         };
         let waits = || Request { asker, ..Request::single(connection, Reply::GridDb(reply), REQUEST_BYTES + travelled.body.len()) };
         core.admit(RequestKind::of(execution.is_write())).map_err(|over| over_limit(&over))?;
