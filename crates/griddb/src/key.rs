@@ -120,11 +120,11 @@ fn encode_text(text: &[u8], out: &mut Vec<u8>) {
 }
 
 fn escape(text: &[u8], out: &mut Vec<u8>) {
-    for byte in text {
-        out.push(*byte);
-        if *byte == 0 {
-            out.push(0xFF);
+    for (number, part) in text.split(|byte| *byte == 0).enumerate() {
+        if number > 0 {
+            out.extend_from_slice(&[0, 0xFF]);
         }
+        out.extend_from_slice(part);
     }
 }
 
@@ -147,18 +147,18 @@ pub fn decode_key(element: ElementType, input: &mut &[u8], out: &mut Vec<u8>) {
         out[start] ^= 0x80;
         return;
     }
-    let mut at = 0;
-    while let Some(byte) = rest.get(at) {
-        at += 1;
-        if *byte == 0 {
-            at += 1;
-            if rest.get(at - 1) != Some(&0xFF) {
-                break;
-            }
+    let mut rest = rest;
+    loop {
+        let end = rest.iter().position(|byte| *byte == 0).unwrap_or(rest.len());
+        out.extend_from_slice(&rest[..end]);
+        let is_escaped = rest.get(end + 1) == Some(&0xFF);
+        rest = rest.get(end + 2..).unwrap_or_default();
+        if !is_escaped {
+            break;
         }
-        out.push(*byte);
+        out.push(0);
     }
-    *input = rest.get(at..).unwrap_or_default();
+    *input = rest;
 }
 
 #[cfg(test)]

@@ -29,6 +29,18 @@ pub use stored::{StoredRow, live};
 
 use crate::schema::ColumnDefinition;
 
+/// Appends a number turned around. Most have eight bytes or four, which are then turned at once.
+#[inline]
+fn put_reversed(number: &[u8], out: &mut Vec<u8>) {
+    if let Ok(number) = <[u8; 8]>::try_from(number) {
+        out.extend_from_slice(&u64::from_be_bytes(number).to_le_bytes());
+    } else if let Ok(number) = <[u8; 4]>::try_from(number) {
+        out.extend_from_slice(&u32::from_be_bytes(number).to_le_bytes());
+    } else {
+        out.extend(number.iter().rev());
+    }
+}
+
 /// The sizes of a row's parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {

@@ -45,7 +45,7 @@ impl<'a> ById<'a> {
             _ if !exists => {}
             Some(row) => {
                 let mut sent_key = Vec::new();
-                rows::key_of_row(container, row, &mut sent_key)?;
+                rows::key_of_row(container, row, &mut Vec::new(), &mut sent_key)?;
                 if container.definition.key_len > 0 && sent_key != key {
                     return Err(GridError::new(ErrorCode::DS_COL_ROWKEY_INVALID, "the row key of a row cannot be changed").into());
                 }

@@ -37,7 +37,7 @@ impl<'a> Put<'a> {
         let mut rows = RowReader::new(&container.definition.columns, 1, &mut reader)?;
         let row = rows.next_row()?.ok_or(GridError::malformed("a row is missing"))?;
         let mut key = Vec::new();
-        rows::key_of_row(container, &row, &mut key)?;
+        rows::key_of_row(container, &row, &mut Vec::new(), &mut key)?;
         Ok(Self { head, row, key })
     }
 
@@ -105,14 +105,14 @@ pub(super) fn put_all(
     writes: &mut WriteSet,
 ) -> Result<(), Failure> {
     let mut next_id = if container.definition.key_len == 0 { rows::next_row_id(container, store)? } else { 0 };
-    let mut key = Vec::new();
+    let (mut cell, mut key) = (Vec::new(), Vec::new());
     for row in sent {
         key.clear();
         if container.definition.key_len == 0 {
             rows::encode_row_id(next_id, &mut key)?;
             next_id += 1;
         } else {
-            rows::key_of_row(container, row, &mut key)?;
+            rows::key_of_row(container, row, &mut cell, &mut key)?;
         }
         rows::stage(container, row, &key, context, writes)?;
     }

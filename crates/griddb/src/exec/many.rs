@@ -266,7 +266,7 @@ impl Keys<'_> {
         let sent = RowReader::new(container.key_columns(), self.count as i64, &mut reader)?.read_all()?;
         let encode = |row: &SentRow<'_>| {
             let mut key = Vec::new();
-            rows::key_of_row(container, row, &mut key).map(|()| key)
+            rows::key_of_row(container, row, &mut Vec::new(), &mut key).map(|()| key)
         };
         sent.iter().map(encode).collect()
     }

@@ -20,13 +20,12 @@ pub(super) type RowLock<'l> = &'l mut dyn FnMut(&[u8]) -> Result<u64, Failure>;
 /// How long what is deleted is remembered: writes bring no time of their own, so none comes late.
 const GRACE_S: u32 = 0;
 
-/// Encodes the row key of a row that was sent.
-pub(super) fn key_of_row(container: &Container, row: &SentRow<'_>, key: &mut Vec<u8>) -> Result<(), GridError> {
-    let mut cell = Vec::new();
+/// Encodes the row key of a row that was sent; `cell` is memory that is used again.
+pub(super) fn key_of_row(container: &Container, row: &SentRow<'_>, cell: &mut Vec<u8>, key: &mut Vec<u8>) -> Result<(), GridError> {
     for (position, column) in container.key_columns().iter().enumerate() {
         cell.clear();
-        row.cell(column, position, &mut cell)?;
-        encode_key(column.element, &cell, key)?;
+        row.cell(column, position, cell)?;
+        encode_key(column.element, cell, key)?;
     }
     Ok(())
 }
@@ -52,7 +51,7 @@ pub(super) fn read_key(container: &Container, reader: &mut Reader<'_>) -> Result
         columns => {
             let mut rows = RowReader::new(columns, 1, reader)?;
             if let Some(row) = rows.next_row()? {
-                key_of_row(container, &row, &mut key)?;
+                key_of_row(container, &row, &mut Vec::new(), &mut key)?;
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Arrays: on the wire the number of elements, then these; in a cell what CQL's lists have, each element after its length.
 
 use super::cell::put_cell;
+use super::put_reversed;
 use crate::schema::ElementType;
 use crate::wire::{Reader, put_var_bytes, put_var_size};
 use crate::{ErrorCode, GridError};
@@ -36,7 +37,7 @@ pub(super) fn to_wire(element: ElementType, cell: &[u8], out: &mut Vec<u8>) {
         rest = after;
         count += 1;
         match element.fixed_bytes() {
-            Some(_) => values.extend(value.iter().rev()),
+            Some(_) => put_reversed(value, &mut values),
             None => put_var_bytes(&mut values, value),
         }
     }

@@ -1,5 +1,6 @@
 //! Values that were sent, as cells have them.
 
+use super::put_reversed;
 use crate::geometry::{Geometry, Kind};
 use crate::instant::Instant;
 use crate::schema::ElementType;
@@ -33,7 +34,7 @@ pub(crate) fn put_cell(element: ElementType, sent: &[u8], out: &mut Vec<u8>) -> 
             Some(time) => time.put_nano_cell(out),
             None => return invalid("a TIMESTAMP(9) is not between the years 1970 and 9999, or has no such nanoseconds"),
         },
-        _ => out.extend(sent.iter().rev()),
+        _ => put_reversed(sent, out),
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Rows that clients get.
 
 use super::lent::Lent;
-use super::{Layout, StoredRow, array};
+use super::{Layout, StoredRow, array, put_reversed};
 use crate::container::Container;
 use crate::geometry::Geometry;
 use crate::instant::{Instant, NANO_BYTES};
@@ -170,7 +170,7 @@ impl RowSet {
             (Some(NANO_BYTES), Some(cell)) => fixed.extend_from_slice(&Instant::of_nano_cell(cell).nano_wire()),
             (Some(bytes), Some(cell)) => {
                 let start = fixed.len();
-                fixed.extend(cell.iter().rev());
+                put_reversed(cell, fixed);
                 fixed.resize(start + bytes, 0);
             }
             (None, Some(cell)) if column.is_array => array::to_wire(column.element, cell, &mut self.variable),
