@@ -31,9 +31,9 @@ def application(cluster) -> Application:
     return Application(CACHE / "cluster" / "griddb", CACHE / "griddb-java" / "lib", "tarndb.GridFailover", *members)
 
 
-def sql_application(cluster) -> Application:
+def sql_application(cluster, table: str) -> Application:
     members = [f"{node.address}:{cluster.griddb_sql_port}" for node in cluster.nodes]
-    return Application(CACHE / "cluster" / "griddb-sql", CACHE / "griddb-jdbc" / "lib", "tarndb.SqlFailover", *members)
+    return Application(CACHE / "cluster" / "griddb-sql", CACHE / "griddb-jdbc" / "lib", "tarndb.SqlFailover", table, *members)
 
 
 def progress(running: Application, by: int):
@@ -119,8 +119,9 @@ def test_clients_of_griddb_go_on_when_a_node_fails(cluster, fault, number):
     assert counted["acknowledged"] <= sum(rows_in_cql(cluster, f"writer{number}") for number in range(WRITERS)), said
 
 
-def test_sums_are_right_and_clients_of_sql_go_on_when_a_node_fails(cluster):
-    with sql_application(cluster) as running:
+@pytest.mark.parametrize("table", ["plain", "partitioned"])
+def test_sums_are_right_and_clients_of_sql_go_on_when_a_node_fails(cluster, table):
+    with sql_application(cluster, table) as running:
         running.wait_ready()
         for victim in cluster.nodes[:2]:
             progress(running, 200)

@@ -25,6 +25,7 @@
 //! | 17 | members say where GridDB's clients reach them |
 //! | 18 | record sets may have indexes, also of values within cells |
 //! | 19 | containers may have SPATIAL indexes, and functions of users may be modules of WebAssembly |
+//! | 20 | containers may be partitioned tables |
 
 use std::fmt;
 
@@ -37,7 +38,7 @@ pub struct Versions {
 
 impl Versions {
     /// What this program knows.
-    pub const KNOWN: Self = Self::new(4, 19);
+    pub const KNOWN: Self = Self::new(4, 20);
 
     /// From `oldest` to `latest`.
     ///

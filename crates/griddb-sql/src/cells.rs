@@ -11,6 +11,9 @@ use sql::time::Moment;
 /// What each column of a row holds, as on the wire; none where it is null.
 pub(crate) type Cells = Vec<Option<Vec<u8>>>;
 
+/// What the rows of a statement take at most.
+const STATEMENT_BYTES_MAX: usize = 64 << 20;
+
 /// Appends rows: all their fixed parts, then all their variable parts.
 pub(crate) fn put_rows(columns: &[ColumnDefinition], rows: &[Cells], out: &mut Vec<u8>) {
     let mut writer = RowsWriter::new(columns);
@@ -111,4 +114,18 @@ pub(crate) fn cell(column: &ColumnDefinition, value: ValueRef<'_>) -> Result<Opt
         ElementType::Geometry => return Err(invalid("what SQL has")),
     };
     Ok(Some(bytes))
+}
+
+/// What a row takes, about.
+pub(crate) fn bytes_of(row: &Cells) -> usize {
+    row.iter().map(|cell| 16 + cell.as_ref().map_or(0, Vec::len)).sum()
+}
+
+/// Refuses more than the rows of a statement may take.
+pub(crate) fn check_bytes(bytes: usize) -> Result<(), GridError> {
+    if bytes <= STATEMENT_BYTES_MAX {
+        return Ok(());
+    }
+    let message = format!("the rows that a statement writes take at most {STATEMENT_BYTES_MAX} bytes: write fewer at a time");
+    Err(GridError::new(ErrorCode::CM_LIMITS_EXCEEDED, message))
 }

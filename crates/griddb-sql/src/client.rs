@@ -7,8 +7,8 @@ use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Bytes of a reply: what rows have at most, and some.
@@ -47,6 +47,50 @@ pub(crate) struct Client {
     is_cancelled: Arc<AtomicBool>,
     /// What it has logged in to.
     database: Box<str>,
+    node: SocketAddr,
+    /// What it has logged in with.
+    login: Vec<u8>,
+    /// Others that have logged in as it has, and have nothing to do.
+    idle: Idle,
+}
+
+/// Clients that have nothing to do.
+type Idle = Arc<Mutex<Vec<Client>>>;
+/// So many are kept.
+const IDLE_MAX: usize = 8;
+
+/// What makes clients that log in as another one has.
+#[derive(Clone)]
+pub(crate) struct Others {
+    node: SocketAddr,
+    login: Vec<u8>,
+    is_cancelled: Arc<AtomicBool>,
+    idle: Idle,
+}
+
+impl Others {
+    /// A client that had nothing to do, if there is one.
+    pub(crate) fn idle(&self) -> Option<Client> {
+        lock(&self.idle).pop()
+    }
+
+    /// A new one.
+    ///
+    /// # Errors
+    /// What the node says: whoever it is may have as many as are allowed.
+    pub(crate) fn connect(&self) -> Result<Client, Refusal> {
+        let mut client = Client::connect(self.node, Arc::clone(&self.is_cancelled))?;
+        client.log_in(&self.login)?;
+        Ok(client)
+    }
+
+    /// Keeps one for others, if it can be asked any more.
+    pub(crate) fn keep(&self, client: Client) {
+        let mut idle = lock(&self.idle);
+        if !client.is_broken && idle.len() < IDLE_MAX {
+            idle.push(client);
+        }
+    }
 }
 
 impl Client {
@@ -69,6 +113,9 @@ impl Client {
             is_broken: false,
             is_cancelled,
             database: PUBLIC_DATABASE.into(),
+            node,
+            login: Vec::new(),
+            idle: Idle::default(),
         };
         client.ask(statement::CONNECT, 0, griddb::client::connect)?;
         Ok(client)
@@ -82,7 +129,14 @@ impl Client {
         let answer = self.ask(statement::LOGIN, 0, |out| out.extend_from_slice(arguments))?.bytes().to_vec();
         let wanted = Options::read(&mut Reader::new(arguments))?.database.filter(|name| !name.is_empty());
         self.database = wanted.unwrap_or(PUBLIC_DATABASE).into();
+        self.login = arguments.to_vec();
         Ok(answer)
+    }
+
+    /// What makes others that log in as it has.
+    pub(crate) fn others(&self) -> Others {
+        let (login, is_cancelled, idle) = (self.login.clone(), Arc::clone(&self.is_cancelled), Arc::clone(&self.idle));
+        Others { node: self.node, login, is_cancelled, idle }
     }
 
     /// What it has logged in to.
@@ -205,4 +259,9 @@ pub(crate) fn cancelled() -> GridError {
 fn unreachable_node(why: &dyn std::fmt::Display) -> Refusal {
     let error = GridError::new(ErrorCode::TXN_PARTITION_STATE_UNMATCH, format!("the node cannot be asked for rows: {why}"));
     Refusal { status: Status::NodeError, error, is_undone: false }
+}
+
+/// Locks what another thread may have panicked with.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

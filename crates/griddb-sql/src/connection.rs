@@ -1,9 +1,9 @@
 //! A connection: one thread reads what arrives, answers heartbeats and takes cancellations; another one does the statements, in their order.
 
+use crate::client::lock;
 use crate::request::{SQL_CANCEL, read_cancel};
 use crate::running::Running;
 use crate::session::Session;
-use crate::source::lock;
 use griddb::session::partition_address;
 use griddb::wire::{FrameHeader, Reader, ReplyHeader, Statement, Status, put_i32, statement};
 use griddb::{ErrorCode, GridError};

@@ -1,10 +1,11 @@
 //! Containers as the node describes them.
 
-use griddb::client::{ContainerId, Description, IndexDescription, get_properties, read_properties};
+use griddb::client::{ContainerId, Description, IndexDescription, get_properties_and_partitioning, read_properties};
+use griddb::partitioning::Partitioning;
 use griddb::schema::{ColumnDefinition, Kind};
 use griddb::wire::{Options, Reader, put_i32, put_i64, statement};
-use griddb::{ContainerName, ElementType, GridError, IndexKind, PARTITION_COUNT};
-use sql::{Column, ColumnType, Table};
+use griddb::{ContainerName, ElementType, GridError, IndexKind, PARTITION_COUNT, id_of_part};
+use sql::{Column, ColumnType, Lookup, Table};
 use std::sync::Arc;
 
 use crate::client::{Client, Refusal};
@@ -12,16 +13,23 @@ use crate::client::{Client, Refusal};
 /// Containers whose properties are asked for at once.
 const NAMES_AT_ONCE: usize = 500;
 
+/// Of a row's number in its data partition, with what is called by it: no data partition has so many rows, and no table so many data partitions that the sign changes.
+const ROW_NUMBER_BITS: u32 = 36;
+
 /// A container.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Container {
     pub(crate) id: i64,
     pub(crate) version: i32,
     pub(crate) name: ContainerName,
     pub(crate) kind: Kind,
-    pub(crate) columns: Vec<ColumnDefinition>,
+    pub(crate) columns: Arc<[ColumnDefinition]>,
     pub(crate) key_len: usize,
-    pub(crate) indexes: Vec<IndexDescription>,
+    pub(crate) indexes: Arc<[IndexDescription]>,
+    /// How its rows are divided, if it is a partitioned table.
+    pub(crate) partitioning: Option<Arc<Partitioning>>,
+    /// Which data partition it is, of such a table.
+    pub(crate) part: Option<u32>,
     /// As queries see it.
     pub(crate) table: Arc<Table>,
 }
@@ -32,13 +40,23 @@ impl Container {
         self.columns.iter().any(|column| column.element.is_precise_time())
     }
 
+    /// A data partition of it.
+    pub(crate) fn of_part(&self, part: u32) -> Self {
+        Self { id: id_of_part(self.id, Some(part)), part: Some(part), ..self.clone() }
+    }
+
+    /// What a row without a key is called, which is unique in its data partition: unique in the table.
+    pub(crate) fn number_of_row(&self, number: i64) -> i64 {
+        self.part.map_or(number, |part| i64::from(part) << ROW_NUMBER_BITS | number)
+    }
+
     /// Asks for a container; none if there is no such.
     ///
     /// # Errors
     /// What the node says.
     pub(crate) fn find(client: &mut Client, name: &str) -> Result<Option<Self>, Refusal> {
         let name = ContainerName::parse(name);
-        let answer = client.ask(statement::GET_CONTAINER_PROPERTIES, 0, |out| get_properties(&name, &[], out))?;
+        let answer = client.ask(statement::GET_CONTAINER_PROPERTIES, 0, |out| get_properties_and_partitioning(&name, &[], out))?;
         Ok(Self::read(&mut answer.reader())?)
     }
 
@@ -70,7 +88,7 @@ impl Container {
         let mut containers = Vec::with_capacity(names.len());
         for some in names.chunks(NAMES_AT_ONCE) {
             let Some((first, others)) = some.split_first() else { continue };
-            let answer = client.ask(statement::GET_CONTAINER_PROPERTIES, 0, |out| get_properties(first, others, out))?;
+            let answer = client.ask(statement::GET_CONTAINER_PROPERTIES, 0, |out| get_properties_and_partitioning(first, others, out))?;
             let mut reader = answer.reader();
             // Those that have gone meanwhile are left out.
             containers.extend(Self::read(&mut reader)?);
@@ -83,23 +101,34 @@ impl Container {
     }
 
     fn read(reader: &mut Reader<'_>) -> Result<Option<Self>, GridError> {
-        let Some(Description { id: ContainerId { id, version }, name, kind, columns, key_len, indexes }) = read_properties(reader)? else {
-            return Ok(None);
-        };
-        let table = Arc::new(Table {
-            name: name.to_string(),
-            schema: None,
-            columns: columns.iter().map(sql_column).collect(),
-            key_len,
-            indexed: indexes
-                .iter()
-                .filter(|index| index.kind == Some(IndexKind::Tree))
-                .filter_map(|index| index.columns.first().copied())
-                .collect(),
-            lookup: None,
-        });
-        Ok(Some(Self { id, version, name, kind, columns, key_len, indexes, table }))
+        Ok(read_properties(reader)?.map(Self::described))
     }
+
+    /// The container that the node describes.
+    pub(crate) fn described(description: Description) -> Self {
+        let table = Arc::new(table_of(&description));
+        let Description { id: ContainerId { id, version }, name, kind, columns, key_len, indexes, partitioning } = description;
+        let (columns, indexes, partitioning) = (columns.into(), indexes.into(), partitioning.map(Arc::new));
+        Self { id, version, name, kind, columns, key_len, indexes, partitioning, part: None, table }
+    }
+}
+
+/// A container as queries see it. A partitioned table has the order of its key if its data partitions, one after the other, have.
+fn table_of(description: &Description) -> Table {
+    let Description { name, columns, key_len, indexes, partitioning, .. } = description;
+    let of_trees = indexes.iter().filter(|index| index.kind == Some(IndexKind::Tree));
+    let mut indexed: Vec<usize> = of_trees.filter_map(|index| index.columns.first().copied()).collect();
+    let is_by_first = |partitioning: &Partitioning| {
+        let intervals = partitioning.intervals().filter(|_| partitioning.hash().is_none());
+        intervals.zip(columns.first()).is_some_and(|(intervals, first)| first.name.eq_ignore_ascii_case(&intervals.column))
+    };
+    let is_ordered = *key_len > 0 && partitioning.as_ref().is_none_or(is_by_first);
+    let lookup = (!is_ordered && *key_len > 0).then(|| Lookup { together: (0..*key_len).collect(), then: Vec::new() });
+    if lookup.is_some() {
+        indexed.push(0);
+    }
+    let columns = columns.iter().map(sql_column).collect();
+    Table { name: name.to_string(), schema: None, columns, key_len: if is_ordered { *key_len } else { 0 }, indexed, lookup }
 }
 
 fn sql_column(column: &ColumnDefinition) -> Column {

@@ -2,12 +2,16 @@
 
 use crate::client::{Client, Refusal};
 use crate::container::{Container, element_type};
+use crate::division;
+use crate::failures::wrong;
+use crate::places::{self, partition};
 use crate::transaction::done_or_not;
 use crate::write::positions;
 use griddb::client::ContainerId;
+use griddb::partitioning::Division;
 use griddb::schema::{ColumnDefinition, Kind};
 use griddb::wire::statement;
-use griddb::{ContainerName, ErrorCode, GridError, IndexKind, PARTITION_COUNT};
+use griddb::{ContainerName, GridError, IndexKind};
 use sql::syntax::{self, Statement, TableDefinition};
 
 /// Does what such a statement says.
@@ -22,23 +26,23 @@ pub(crate) fn define(client: &mut Client, statement: &Statement) -> Result<(), R
         Statement::DropIndex(name, table, if_exists) => drop_index(client, name, table, *if_exists),
         Statement::AddColumn(table, column) => {
             let container = existing(client, table)?;
-            let mut columns = container.columns.clone();
+            let mut columns = container.columns.to_vec();
             columns.push(declared(column)?);
-            put_container(client, (&container.name, container.kind), (&columns, container.key_len), true)
+            put_columns(client, &container, &columns)
         }
         Statement::DropColumn(table, column) => {
             let container = existing(client, table)?;
             let gone = positions(&container, std::slice::from_ref(column))?;
-            let mut columns = container.columns.clone();
+            let mut columns = container.columns.to_vec();
             gone.into_iter().for_each(|position| drop(columns.remove(position)));
-            put_container(client, (&container.name, container.kind), (&columns, container.key_len), true)
+            put_columns(client, &container, &columns)
+        }
+        Statement::DropPartition(table, value) => {
+            let container = existing(client, table)?;
+            places::divide(client, &container, &Division::Drop(division::interval_of(&container, value)?))
         }
         Statement::Read | Statement::Insert { .. } | Statement::Update { .. } | Statement::Delete { .. } => Ok(()),
     }
-}
-
-fn wrong(message: String) -> GridError {
-    GridError::new(ErrorCode::SQL_COMPILE_SYNTAX_ERROR, message)
 }
 
 fn existing(client: &mut Client, name: &str) -> Result<Container, Refusal> {
@@ -62,24 +66,28 @@ fn create_table(client: &mut Client, table: &TableDefinition) -> Result<(), Refu
     }
     columns.iter_mut().take(table.key.len()).for_each(|column| column.is_not_null = true);
     let kind = if table.is_time_series { Kind::TimeSeries } else { Kind::Collection };
-    put_container(client, (&ContainerName::parse(&table.name), kind), (&columns, table.key.len()), false)
+    let partitioning = division::declared(table)?.map(|partitioning| partitioning.to_text());
+    put_container(client, (&ContainerName::parse(&table.name), kind), (&columns, table.key.len()), partitioning.as_deref(), false)
+}
+
+/// Changes the columns of a table.
+fn put_columns(client: &mut Client, container: &Container, columns: &[ColumnDefinition]) -> Result<(), Refusal> {
+    let keeps = container.partitioning.as_ref().map(|_| "");
+    put_container(client, (&container.name, container.kind), (columns, container.key_len), keeps, true)
 }
 
 fn put_container(
     client: &mut Client,
     (name, kind): (&ContainerName, Kind),
     (columns, key_len): (&[ColumnDefinition], usize),
+    partitioning: Option<&str>,
     is_modifiable: bool,
 ) -> Result<(), Refusal> {
-    let put = client.ask(statement::PUT_CONTAINER, partition(name), |out| {
-        griddb::client::put_container((name, kind), (columns, key_len), is_modifiable, out);
+    let put = client.ask(statement::PUT_CONTAINER, partition(name), |out| match partitioning {
+        None => griddb::client::put_container((name, kind), (columns, key_len), is_modifiable, out),
+        Some(text) => griddb::client::put_partitioned_container((name, kind), (columns, key_len), text, is_modifiable, out),
     });
     put.map(drop).map_err(done_or_not)
-}
-
-/// The partition that clients over NoSQL compute for a name.
-fn partition(name: &ContainerName) -> i32 {
-    griddb::client::partition_of(name, PARTITION_COUNT)
 }
 
 fn drop_table(client: &mut Client, name: &str, if_exists: bool) -> Result<(), Refusal> {

@@ -30,3 +30,8 @@ pub(crate) fn refusal(error: QueryError) -> Refusal {
         other => GridError::new(code, other.to_string()).into(),
     }
 }
+
+/// A statement that says what cannot be.
+pub(crate) fn wrong(message: String) -> GridError {
+    GridError::new(ErrorCode::SQL_COMPILE_SYNTAX_ERROR, message)
+}

@@ -9,12 +9,13 @@
 //! | `port` | accepts clients |
 //! | `connection` | frames, heartbeats, cancellations |
 //! | `session`, `running`, `pages` | what statements do; what stops them; their results |
-//! | `request`, `result` | the bytes of statement 400 |
+//! | `request`, `result`, `heads` | the bytes of statement 400; what statements to the node begin with |
 //! | `source`, `rows`, `container` | containers as tables of queries |
+//! | `places`, `parts`, `scan`, `readers` | data partitions: which ones a query needs and rows belong to; their rows, read one place after the other or at the same time |
 //! | `write`, `transaction`, `locked`, `cells` | INSERT, UPDATE, DELETE |
 //! | `meta`, `metatables` | tables about tables, for `DatabaseMetaData` and for applications |
 //! | `failures` | why statements fail, in GridDB's terms |
-//! | `define` | CREATE, ALTER, DROP |
+//! | `define`, `division` | CREATE, ALTER, DROP; how tables are partitioned |
 //! | `client` | the connection to the node |
 
 mod cells;
@@ -22,16 +23,22 @@ mod client;
 mod connection;
 mod container;
 mod define;
+mod division;
 mod failures;
+mod heads;
 mod locked;
 mod meta;
 mod metatables;
 mod pages;
+mod parts;
+mod places;
 mod port;
+mod readers;
 mod request;
 mod result;
 mod rows;
 mod running;
+mod scan;
 mod session;
 mod source;
 mod transaction;

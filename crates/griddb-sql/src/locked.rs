@@ -1,13 +1,15 @@
 //! A container without a row key as a table whose rows are locked as they are read, in a transaction that then changes them.
 
-use crate::cells::Cells;
+use crate::cells::{Cells, bytes_of, check_bytes};
+use crate::client::lock;
 use crate::client::{Client, Refusal};
 use crate::container::Container;
+use crate::places::places;
 use crate::rows::{RowFormat, Rows};
-use crate::source::{Source, lock, query_text};
-use crate::transaction::Transaction;
+use crate::source::{Source, query_text};
+use crate::transaction::{Transaction, done_in_part};
 use sql::{Condition, Order, RowName, Scan, SourceError, Table, Tables, Times, ValueRef};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
 /// The rows of a container, and other containers as they are.
@@ -15,14 +17,18 @@ pub(crate) struct LockedRows {
     client: Arc<Mutex<Client>>,
     container: Arc<Container>,
     others: Source,
-    /// What was locked, by the numbers of the rows; and the transaction's number.
+    /// What was locked, and by which transactions.
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    rows: BTreeMap<i64, Cells>,
-    session: Option<i64>,
+    /// Each row by what it is called: its place, its number there, and what its columns hold.
+    rows: BTreeMap<i64, (usize, i64, Cells)>,
+    /// The places, each with the number of its transaction.
+    places: Vec<(Container, i64)>,
+    /// What the rows take.
+    bytes: usize,
 }
 
 impl LockedRows {
@@ -30,26 +36,38 @@ impl LockedRows {
         Self { others: Source::new(Arc::clone(&client)), client, container, state: Mutex::default() }
     }
 
-    /// Changes locked rows, and commits.
-    pub(crate) fn apply(
+    /// Changes locked rows, by what they are called, and commits, place by place.
+    pub(crate) fn apply<C>(
         &self,
-        change: impl FnOnce(&mut Transaction<'_>, &BTreeMap<i64, Cells>) -> Result<(), Refusal>,
+        changes: &[(i64, C)],
+        change: impl Fn(&mut Transaction<'_>, (i64, &Cells), &C) -> Result<(), Refusal>,
     ) -> Result<(), Refusal> {
         let mut state = lock(&self.state);
-        let Some(session) = state.session.take() else { return Ok(()) };
         let mut client = lock(&self.client);
-        let mut transaction = Transaction::again(&mut client, &self.container, session);
-        change(&mut transaction, &state.rows)?;
-        transaction.commit()
+        let mut of_places: Vec<Vec<(i64, &Cells, &C)>> = state.places.iter().map(|_| Vec::new()).collect();
+        let State { rows, places, .. } = &mut *state;
+        for (name, change) in changes {
+            let Some((place, number, row)) = rows.get(name) else { continue };
+            of_places[*place].push((*number, row, change));
+        }
+        let mut is_first = true;
+        // The others are aborted when this is dropped.
+        while let Some((container, session)) = places.pop() {
+            let changes = of_places.pop().unwrap_or_default();
+            let mut transaction = Transaction::again(&mut client, &container, session);
+            let changed = changes.iter().try_for_each(|(number, row, with)| change(&mut transaction, (*number, row), with));
+            changed.and_then(|()| transaction.commit()).map_err(|refusal| if is_first { refusal } else { done_in_part(refusal) })?;
+            is_first &= changes.is_empty();
+        }
+        Ok(())
     }
 }
 
 impl Drop for LockedRows {
     fn drop(&mut self) {
-        let session = lock(&self.state).session.take();
-        if let Some(session) = session {
+        for (container, session) in std::mem::take(&mut lock(&self.state).places) {
             // Aborts it.
-            drop(Transaction::again(&mut lock(&self.client), &self.container, session));
+            drop(Transaction::again(&mut lock(&self.client), &container, session));
         }
     }
 }
@@ -72,38 +90,58 @@ impl Tables for LockedRows {
         }
         let mut state = lock(&self.state);
         let mut client = lock(&self.client);
-        let mut transaction = match state.session {
-            Some(session) => Transaction::again(&mut client, &self.container, session),
-            None => Transaction::new(&mut client, &self.container),
-        };
-        let found = transaction.query(&query_text(&self.container, conditions, order));
-        // From here on it is open, until it is applied or dropped.
-        state.session = transaction.leave_open();
-        let mut rows = found?;
+        let text = query_text(&self.container, conditions, order);
         let format = RowFormat::new(&self.container.columns, self.container.kind);
-        while rows.advance(&format, true)? {
-            state.rows.insert(rows.number(), rows.cells(&format));
+        let mut found = VecDeque::new();
+        for place in places(&self.container, conditions, order) {
+            let known = state.places.iter().position(|(known, _)| known.id == place.id);
+            let mut transaction = match known {
+                Some(at) => Transaction::again(&mut client, &place, state.places[at].1),
+                None => Transaction::new(&mut client, &place),
+            };
+            let locked = transaction.query(&text);
+            // From here on it is open, until it is applied or dropped.
+            let session = transaction.leave_open();
+            let at = known.unwrap_or(state.places.len());
+            if let (None, Some(session)) = (known, session) {
+                state.places.push((place.clone(), session));
+            }
+            let mut rows = locked?;
+            while rows.advance(&format, true)? {
+                let cells = rows.cells(&format);
+                state.bytes += bytes_of(&cells);
+                check_bytes(state.bytes)?;
+                state.rows.insert(place.number_of_row(rows.number()), (at, rows.number(), cells));
+            }
+            rows.rewind();
+            found.push_back((place, rows));
         }
-        rows.rewind();
-        Ok(Box::new(LockedScan { rows, format }))
+        Ok(Box::new(LockedScan { found, format }))
     }
 }
 
+/// Rows of each place, the first one at which it is.
 struct LockedScan {
-    rows: Rows,
+    found: VecDeque<(Container, Rows)>,
     format: RowFormat,
 }
 
 impl Scan for LockedScan {
     fn advance(&mut self) -> Result<bool, SourceError> {
-        Ok(self.rows.advance(&self.format, true)?)
+        while let Some((_, rows)) = self.found.front_mut() {
+            if rows.advance(&self.format, true)? {
+                return Ok(true);
+            }
+            self.found.pop_front();
+        }
+        Ok(false)
     }
 
     fn value(&self, column: usize) -> ValueRef<'_> {
-        self.rows.value(&self.format, column)
+        self.found.front().map_or(ValueRef::Null, |(_, rows)| rows.value(&self.format, column))
     }
 
     fn row(&self) -> RowName<'_> {
-        RowName::Number(self.rows.number())
+        RowName::Number(self.found.front().map_or(0, |(place, rows)| place.number_of_row(rows.number())))
     }
 }

@@ -1,11 +1,12 @@
 //! GridDB's metatables, which applications and tools read by SQL: `SELECT * FROM "#tables"` and so on. The columns of `#tables`, `#index_info`, `#table_partitions` and
 //! `#views` are those of its SQL reference, which does not tell the others.
 //!
-//! They tell of the database that the client is in, and of containers that it may know of. Nothing is partitioned here, so columns about that are null.
+//! They tell of the database that the client is in, and of containers that it may know of.
 
 use crate::container::Container;
-use griddb::IndexKind;
+use griddb::partitioning::{HashDivision, Partitioning};
 use griddb::schema::{ColumnDefinition, Kind};
+use griddb::{IndexKind, PARTITION_COUNT};
 use sql::ColumnType::{Bool, Integer, Short, Text};
 use sql::Value;
 
@@ -83,6 +84,9 @@ pub(crate) fn rows_of(table: &str, database: &str, container: &Container, rows: 
             let kind = if container.kind == Kind::TimeSeries { "TIMESERIES" } else { "COLLECTION" };
             let mut row = [own(), vec![text(kind)]].concat();
             row.resize(ALL[0].1.len(), Value::Null);
+            if let Some(partitioning) = &container.partitioning {
+                put_division(partitioning, &mut row);
+            }
             rows.push(row);
         }
         "#columns" => rows.extend(container.columns.iter().zip(1..).map(|(column, position)| {
@@ -104,9 +108,48 @@ pub(crate) fn rows_of(table: &str, database: &str, container: &Container, rows: 
                 .concat()
             })
         })),
-        // There are no partitioned tables, views or triggers.
+        "#table_partitions" => rows.extend(container.partitioning.iter().flat_map(|partitioning| {
+            partitioning.parts().map(|(interval, part)| {
+                let boundary = boundary(container, partitioning, interval).map_or(Value::Null, Value::Text);
+                [own(), vec![boundary, Value::Integer(cluster_partition(container, part)), Value::Null, Value::Null]].concat()
+            })
+        })),
+        // There are no views or triggers.
         _ => {}
     }
+}
+
+/// What `#tables` tells of how a table is partitioned.
+fn put_division(partitioning: &Partitioning, row: &mut [Value]) {
+    let hash = |row: &mut [Value], hash: &HashDivision| {
+        (row[0], row[1], row[4]) = (text("HASH"), text(&hash.column), Value::Integer(i64::from(hash.count)));
+    };
+    match (partitioning.intervals(), partitioning.hash()) {
+        (Some(intervals), division) => {
+            let unit = intervals.unit.map_or(Value::Null, |unit| text(unit.name()));
+            (row[7], row[8], row[9], row[10]) = (text("INTERVAL"), text(&intervals.column), text(&intervals.every.to_string()), unit);
+            division.into_iter().for_each(|division| hash(&mut row[12..17], division));
+        }
+        (None, division) => division.into_iter().for_each(|division| hash(&mut row[7..12], division)),
+    }
+    if let Some(expiration) = partitioning.expiration() {
+        (row[4], row[5], row[17]) = (Value::Integer(i64::from(expiration.time)), text(expiration.unit()), text("PARTITION"));
+    }
+}
+
+/// The least value of a data partition; none of one of a hash alone.
+fn boundary(container: &Container, partitioning: &Partitioning, interval: i64) -> Option<String> {
+    let (from, _) = partitioning.bounds(interval)?;
+    let name = &partitioning.intervals()?.column;
+    let is_time = container.columns.iter().any(|column| column.name.eq_ignore_ascii_case(name) && column.element.is_time());
+    Some(if is_time { sql::time::format(from) } else { from.to_string() })
+}
+
+/// Among GridDB's partitions, as many slots each, the one of a data partition.
+fn cluster_partition(container: &Container, part: u32) -> i64 {
+    i64::from(griddb::slot_of_part(part, griddb::client::partition_of(&container.name, PARTITION_COUNT) as u32).0)
+        * i64::from(PARTITION_COUNT)
+        / 4_096
 }
 
 /// A column's type, as GridDB calls it.

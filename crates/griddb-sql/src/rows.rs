@@ -151,6 +151,24 @@ impl Rows {
         Ok(())
     }
 
+    /// Appends what the first columns of the row hold, which are not null, so that other rows' do not look the same.
+    pub(crate) fn put_key(&self, format: &RowFormat, key_len: usize, out: &mut Vec<u8>) {
+        for place in format.columns.iter().take(key_len) {
+            let bytes = match place {
+                Place::Fixed(offset, element) => {
+                    let start = self.row + offset;
+                    self.bytes.get(start..start + element.fixed_bytes().unwrap_or(0))
+                }
+                Place::Variable(position, _) | Place::Opaque(position) => {
+                    self.values.get(*position).and_then(|range| self.bytes.get(range.clone()))
+                }
+            };
+            let bytes = bytes.unwrap_or_default();
+            out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+            out.extend_from_slice(bytes);
+        }
+    }
+
     /// A column of the row.
     #[inline]
     pub(crate) fn value(&self, format: &RowFormat, column: usize) -> ValueRef<'_> {

@@ -1,8 +1,8 @@
 //! The statement of a connection that runs, and what stops it.
 
 use crate::client::cancelled;
+use crate::client::lock;
 use crate::request::SqlRequest;
-use crate::source::lock;
 use griddb::GridError;
 use sql::{Interrupter, Query};
 use std::sync::atomic::{AtomicBool, Ordering};

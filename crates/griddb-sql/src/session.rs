@@ -1,5 +1,6 @@
 //! What a connection's statements do, one after the other, on its thread: they read by a query of its own each, which stays open while its rows are fetched.
 
+use crate::client::lock;
 use crate::client::{Client, Refusal};
 use crate::define;
 use crate::failures::{refusal, syntax_error};
@@ -7,7 +8,7 @@ use crate::pages::OpenRows;
 use crate::request::{Operation, SqlRequest};
 use crate::result::{Outcome, write_reply};
 use crate::running::Running;
-use crate::source::{Source, lock};
+use crate::source::Source;
 use crate::transaction::done_in_part;
 use crate::write::{self, Writing};
 use griddb::wire::{ReplyHeader, Statement, Status, statement};

@@ -1,14 +1,16 @@
 //! Containers as tables of queries: a scan is a query of TQL, executed in parts, whose conditions are those that it is told.
 
-use crate::client::{Client, Refusal};
-use crate::container::{Container, no_options};
+use crate::client::{Client, Refusal, lock};
+use crate::container::Container;
 use crate::meta;
-use crate::rows::{RowFormat, Rows};
-use griddb::wire::{COLUMNS_GROUP, COLUMNS_OPTION, put_i16, put_i32, put_i64, put_string, statement};
-use sql::{Condition, Operator, Order, RowName, Scan, SourceError, Table, Tables, Times, ValueRef};
+use crate::parts::{Place, Wanted};
+use crate::places::places;
+use crate::rows::RowFormat;
+use crate::scan::PlacesScan;
+use sql::{Condition, Operator, Order, Scan, SourceError, Table, Tables, Times, ValueRef};
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// The last time that TQL has: that of a year of four digits.
 const TIME_MAX: i64 = 253_402_300_799_999;
@@ -42,10 +44,6 @@ impl Source {
     }
 }
 
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Tables for Source {
     fn times(&self) -> Times {
         let is_precise = lock(&self.containers).values().any(|container| container.has_precise_times());
@@ -64,21 +62,13 @@ impl Tables for Source {
             return meta::scan(&mut lock(&self.client), table);
         }
         let container = self.container(&table.name)?.ok_or_else(|| format!("there is no table {}", table.name))?;
-        let text = query_text(&container, conditions, order);
-        let is_used = |column: usize| columns >> column.min(63) & 1 == 1;
-        let reads_variable =
-            (0..container.columns.len()).any(|column| container.columns[column].fixed_bytes().is_none() && is_used(column));
-        let format = RowFormat::new(&container.columns, container.kind);
-        Ok(Box::new(ContainerScan {
-            client: Arc::clone(&self.client),
-            container,
-            text,
-            format,
+        let wanted = Wanted {
+            text: query_text(&container, conditions, order).into(),
             columns,
-            reads_variable,
-            rows: Rows::default(),
-            state: State::First,
-        }))
+            format: Arc::new(RowFormat::new(&container.columns, container.kind)),
+        };
+        let places = places(&container, conditions, order).into_iter().map(|place| Place::new(place, wanted.clone())).collect();
+        Ok(Box::new(PlacesScan::new(Arc::clone(&self.client), &container, places, &wanted)))
     }
 }
 
@@ -98,7 +88,7 @@ pub(crate) fn query_text(container: &Container, conditions: &[Condition], order:
         let word = if at == 0 || !text.contains(" WHERE ") { "WHERE" } else { "AND" };
         let _ = write!(text, " {word} \"{}\" {operator} {value}", name.replace('"', "\"\""));
     }
-    if order == Order::KeyDescending {
+    if order == Order::KeyDescending && container.table.key_len > 0 {
         let keys: Vec<String> =
             container.columns[..container.key_len].iter().map(|column| format!("\"{}\" DESC", column.name.replace('"', "\"\""))).collect();
         let _ = write!(text, " ORDER BY {}", keys.join(", "));
@@ -125,98 +115,5 @@ fn literal(value: ValueRef<'_>, kind: sql::ColumnType) -> Option<String> {
         (ValueRef::Integer(value), _) => Some(value.to_string()),
         (ValueRef::Text(text), _) => Some(format!("'{}'", text.replace('\'', "''"))),
         _ => None,
-    }
-}
-
-/// Where the next part begins.
-enum State {
-    First,
-    /// As the node wrote it.
-    After(Vec<u8>),
-    Over,
-}
-
-/// Rows of a container, a part at a time.
-struct ContainerScan {
-    client: Arc<Mutex<Client>>,
-    container: Arc<Container>,
-    text: String,
-    format: RowFormat,
-    columns: u64,
-    reads_variable: bool,
-    rows: Rows,
-    state: State,
-}
-
-impl ContainerScan {
-    fn fetch(&mut self) -> Result<bool, Refusal> {
-        let state = match std::mem::replace(&mut self.state, State::Over) {
-            State::First => vec![1, 0, 0, 0, 0],
-            State::After(state) => state,
-            State::Over => return Ok(false),
-        };
-        let container = &self.container;
-        let answer = lock(&self.client).ask(statement::QUERY_TQL, 0, |out| {
-            head(container, out);
-            put_columns(self.columns, out);
-            put_i64(out, i64::MAX);
-            put_i64(out, 0);
-            out.extend_from_slice(&state);
-            put_string(out, &self.text);
-        })?;
-        let mut reader = answer.reader();
-        let part = griddb::client::read_part(&mut reader)?;
-        let start = part.rows.as_ptr() as usize - answer.bytes().as_ptr() as usize;
-        if let Some(state) = part.state {
-            self.state = State::After(state.to_vec());
-        }
-        let (bytes, body) = answer.into_bytes();
-        self.rows = Rows::new(bytes, body + start, &self.format)?;
-        Ok(true)
-    }
-}
-
-/// What statements about rows begin with, without a transaction and before options.
-fn head(container: &Container, out: &mut Vec<u8>) {
-    put_i64(out, container.id);
-    put_i64(out, 0);
-    out.extend_from_slice(&[0; 16]);
-    put_i32(out, container.version);
-    out.extend_from_slice(&[0, 0]);
-}
-
-/// The same with options, of which there are none.
-pub(crate) fn statement_head(container: &Container, out: &mut Vec<u8>) {
-    head(container, out);
-    no_options(out);
-}
-
-/// The option that tells which columns are looked at: in its group, after the sizes of both.
-fn put_columns(columns: u64, out: &mut Vec<u8>) {
-    put_i32(out, 16);
-    put_i16(out, COLUMNS_GROUP);
-    put_i32(out, 10);
-    put_i16(out, COLUMNS_OPTION);
-    put_i64(out, columns as i64);
-}
-
-impl Scan for ContainerScan {
-    fn advance(&mut self) -> Result<bool, SourceError> {
-        loop {
-            if self.rows.advance(&self.format, self.reads_variable)? {
-                return Ok(true);
-            }
-            if !self.fetch()? {
-                return Ok(false);
-            }
-        }
-    }
-
-    fn value(&self, column: usize) -> ValueRef<'_> {
-        self.rows.value(&self.format, column)
-    }
-
-    fn row(&self) -> RowName<'_> {
-        if self.container.key_len == 0 { RowName::Number(self.rows.number()) } else { RowName::Key }
     }
 }

@@ -4,16 +4,18 @@
 //! first: if it is not what the query has seen, the whole statement begins anew. So what a statement has computed from a row is written over that row. A
 //! container without a row key has no name for a row: its rows are locked by the query itself.
 //!
-//! A transaction takes so many rows and no more: a statement that changes more does so in several, and is not atomic then.
+//! A transaction takes so many rows and no more, of one data partition: a statement that changes more does so in several, and is not atomic then.
 
-use crate::cells::{Cells, cell};
+use crate::cells::{Cells, bytes_of, cell, check_bytes};
+use crate::client::lock;
 use crate::client::{Client, Refusal};
 use crate::container::Container;
+use crate::heads::statement_head;
 use crate::locked::LockedRows;
 use crate::running::Running;
-use crate::source::{Source, lock, statement_head};
+use crate::source::Source;
 use crate::transaction::{Transaction, done_in_part, done_or_not};
-use crate::{cells, failures};
+use crate::{cells, failures, places};
 use griddb::wire::{put_i64, statement};
 use griddb::{ErrorCode, GridError};
 use sql::time::Moment;
@@ -26,8 +28,6 @@ const ROWS_AT_ONCE: usize = 8_192;
 const BYTES_AT_ONCE: usize = 2 << 20;
 /// Bytes of rows that are put without looking whether they are there.
 const PUT_BYTES_AT_ONCE: usize = 16 << 20;
-/// What the rows of a statement take at most.
-const STATEMENT_BYTES_MAX: usize = 64 << 20;
 /// How often a statement begins anew.
 const ATTEMPTS_MAX: usize = 100;
 
@@ -77,10 +77,13 @@ impl Writing<'_> {
         drop(query);
         let count = written.len() as u64;
         let mut client = lock(self.client);
-        if replaces || container.key_len == 0 {
-            put_all(&mut client, &container, &written)?;
-        } else {
-            insert_all(&mut client, &container, &written)?;
+        let mut is_first = true;
+        for (place, rows) in places::of_rows(&mut client, &container, written)? {
+            if replaces || container.key_len == 0 {
+                put_all(&mut client, &place, &rows, &mut is_first)?;
+            } else {
+                insert_all(&mut client, &place, &rows, &mut is_first)?;
+            }
         }
         Ok(count)
     }
@@ -103,6 +106,13 @@ impl Writing<'_> {
         let container = named(&source, table)?;
         let names: Vec<String> = assignments.iter().map(|(name, _)| name.clone()).collect();
         let assigned = if names.is_empty() { Vec::new() } else { positions(&container, &names)? };
+        let is_place = |position: &&usize| {
+            container.partitioning.as_ref().is_some_and(|partitioning| partitioning.is_by(&container.columns[**position].name))
+        };
+        if let Some(key) = assigned.iter().find(is_place) {
+            let message = format!("the table is partitioned by the column {}, which keeps its value", container.columns[*key].name);
+            return Err(GridError::new(ErrorCode::SQL_COMPILE_PARTITIONING_KEY_NOT_UPDATABLE, message).into());
+        }
         if let Some(key) = assigned.iter().find(|position| **position < container.key_len) {
             let message = format!("the column {} is in the row key, which cannot be changed", container.columns[*key].name);
             return Err(GridError::new(ErrorCode::DS_COL_ROWKEY_INVALID, message).into());
@@ -128,7 +138,12 @@ impl Writing<'_> {
             seen.push(row);
         }
         drop(query);
-        change_seen(&mut lock(self.client), &container, &assigned, &seen)
+        let count = seen.len() as u64;
+        let (places, mut is_first) = (places::of_seen(&container, seen)?.ok_or(Failure::Changed)?, true);
+        for (place, seen) in places {
+            change_seen(&mut lock(self.client), &place, &assigned, &seen, &mut is_first)?;
+        }
+        Ok(count)
     }
 
     /// Changes rows of a container without a row key, which are locked as they are read.
@@ -144,16 +159,12 @@ impl Writing<'_> {
         }
         drop(query);
         let count = changes.len() as u64;
-        locked.apply(|transaction, rows| {
-            for (number, values) in &changes {
-                let Some(row) = rows.get(number) else { continue };
-                if assigned.is_empty() {
-                    transaction.delete_locked(*number)?;
-                } else {
-                    transaction.update_locked(*number, &assign(container, assigned, values, row.clone())?)?;
-                }
+        locked.apply(&changes, |transaction, (number, row), values| {
+            if assigned.is_empty() {
+                transaction.delete_locked(number)
+            } else {
+                transaction.update_locked(number, &assign(container, assigned, values, row.clone())?)
             }
-            Ok(())
         })?;
         Ok(count)
     }
@@ -209,8 +220,7 @@ pub(crate) fn positions(container: &Container, names: &[String]) -> Result<Vec<u
 }
 
 /// Puts rows, whether they are there or not.
-fn put_all(client: &mut Client, container: &Container, rows: &[Cells]) -> Result<(), Refusal> {
-    let mut is_first = true;
+fn put_all(client: &mut Client, container: &Container, rows: &[Cells], is_first: &mut bool) -> Result<(), Refusal> {
     for some in in_pieces(rows, usize::MAX, PUT_BYTES_AT_ONCE) {
         let put = client.ask(statement::PUT_MULTIPLE_ROWS, 0, |out| {
             statement_head(container, out);
@@ -220,17 +230,16 @@ fn put_all(client: &mut Client, container: &Container, rows: &[Cells]) -> Result
         // Rows with a key may be put twice.
         put.map_err(|refusal| match refusal {
             refusal if container.key_len > 0 => refusal,
-            refusal if is_first => done_or_not(refusal),
+            refusal if *is_first => done_or_not(refusal),
             refusal => done_in_part(refusal),
         })?;
-        is_first = false;
+        *is_first = false;
     }
     Ok(())
 }
 
 /// Puts rows that must not be there.
-fn insert_all(client: &mut Client, container: &Container, rows: &[Cells]) -> Result<(), Refusal> {
-    let mut is_first = true;
+fn insert_all(client: &mut Client, container: &Container, rows: &[Cells], is_first: &mut bool) -> Result<(), Refusal> {
     for some in in_pieces(rows, ROWS_AT_ONCE, BYTES_AT_ONCE) {
         let mut transaction = Transaction::new(client, container);
         let inserted = some.iter().try_for_each(|row| {
@@ -241,34 +250,39 @@ fn insert_all(client: &mut Client, container: &Container, rows: &[Cells]) -> Res
             Ok(())
         });
         // After the first rows it would not be done again as a whole.
-        inserted.map_err(|refusal| if is_first { refusal } else { done_in_part(refusal) })?;
+        inserted.map_err(|refusal| if *is_first { refusal } else { done_in_part(refusal) })?;
         let committed = transaction.commit();
-        committed.map_err(|refusal| if is_first { refusal } else { done_in_part(refusal) })?;
-        is_first = false;
+        committed.map_err(|refusal| if *is_first { refusal } else { done_in_part(refusal) })?;
+        *is_first = false;
     }
     Ok(())
 }
 
 /// Writes what a query has computed from rows over them, if they are still what it has seen.
-fn change_seen(client: &mut Client, container: &Container, assigned: &[usize], seen: &[Vec<Value>]) -> Result<u64, Failure> {
-    let mut is_first = true;
+fn change_seen(
+    client: &mut Client,
+    container: &Container,
+    assigned: &[usize],
+    seen: &[Vec<Value>],
+    is_first: &mut bool,
+) -> Result<(), Failure> {
     for some in seen.chunks(ROWS_AT_ONCE) {
         let mut transaction = Transaction::new(client, container);
         match change_some(&mut transaction, container, assigned, some) {
             Ok(()) => {
                 let committed = transaction.commit();
-                committed.map_err(|refusal| if is_first { refusal } else { done_in_part(refusal) })?;
+                committed.map_err(|refusal| if *is_first { refusal } else { done_in_part(refusal) })?;
             }
-            Err(Failure::Refused(refusal)) if !is_first => return Err(Failure::Refused(done_in_part(refusal))),
-            Err(Failure::Changed) if !is_first => {
+            Err(Failure::Refused(refusal)) if !*is_first => return Err(Failure::Refused(done_in_part(refusal))),
+            Err(Failure::Changed) if !*is_first => {
                 let message = "other clients have changed rows while the statement ran, and a part of its rows was written already";
                 return Err(GridError::new(ErrorCode::DS_CON_LOCK_CONFLICT, message).into());
             }
             Err(failure) => return Err(failure),
         }
-        is_first = false;
+        *is_first = false;
     }
-    Ok(seen.len() as u64)
+    Ok(())
 }
 
 fn change_some(transaction: &mut Transaction<'_>, container: &Container, assigned: &[usize], seen: &[Vec<Value>]) -> Result<(), Failure> {
@@ -330,10 +344,6 @@ fn in_pieces(rows: &[Cells], rows_max: usize, bytes_max: usize) -> impl Iterator
     })
 }
 
-fn bytes_of(row: &Cells) -> usize {
-    row.iter().map(|cell| 16 + cell.as_ref().map_or(0, Vec::len)).sum()
-}
-
 fn size_of_value(value: &Value) -> usize {
     let bytes = match value {
         Value::Text(text) => text.len(),
@@ -341,12 +351,4 @@ fn size_of_value(value: &Value) -> usize {
         Value::Null | Value::Integer(_) | Value::Real(_) | Value::Time(_) => 0,
     };
     size_of::<Value>() + bytes
-}
-
-fn check_bytes(bytes: usize) -> Result<(), GridError> {
-    if bytes <= STATEMENT_BYTES_MAX {
-        return Ok(());
-    }
-    let message = format!("the rows that a statement writes take at most {STATEMENT_BYTES_MAX} bytes: write fewer at a time");
-    Err(GridError::new(ErrorCode::CM_LIMITS_EXCEEDED, message))
 }

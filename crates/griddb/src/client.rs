@@ -2,13 +2,15 @@
 
 mod description;
 
-pub use description::{Description, IndexDescription, change_index, get_properties, read_properties};
+pub use description::{
+    Description, IndexDescription, PARTITIONING, change_index, get_properties, get_properties_and_partitioning, read_properties,
+};
 
 use crate::GridError;
 use crate::name::ContainerName;
 use crate::row::RowsWriter;
 use crate::schema::{ColumnDefinition, ElementType, Kind, write_columns};
-use crate::wire::{Reader, put_acceptable_version, put_i16, put_i32, put_i64, put_string};
+use crate::wire::{OWN_GROUP, PARTITIONING_OPTION, Reader, put_acceptable_version, put_i16, put_i32, put_i64, put_string};
 use base::checksum;
 
 /// The version of the protocol that is spoken.
@@ -135,6 +137,32 @@ pub fn put_container(
     out: &mut Vec<u8>,
 ) {
     no_options(out);
+    put_container_body((name, kind), (columns, key_len), is_modifiable, out);
+}
+
+/// The same about a partitioned table: with how it is partitioned, as a text; with nothing, to change its columns; or with a change of its data partitions.
+pub fn put_partitioned_container(
+    (name, kind): (&ContainerName, Kind),
+    (columns, key_len): (&[ColumnDefinition], usize),
+    partitioning: &str,
+    is_modifiable: bool,
+    out: &mut Vec<u8>,
+) {
+    let value = size_of::<i16>() + size_of::<i32>() + partitioning.len();
+    put_i32(out, (size_of::<i16>() + size_of::<i32>() + value) as i32);
+    put_i16(out, OWN_GROUP);
+    put_i32(out, value as i32);
+    put_i16(out, PARTITIONING_OPTION);
+    put_string(out, partitioning);
+    put_container_body((name, kind), (columns, key_len), is_modifiable, out);
+}
+
+fn put_container_body(
+    (name, kind): (&ContainerName, Kind),
+    (columns, key_len): (&[ColumnDefinition], usize),
+    is_modifiable: bool,
+    out: &mut Vec<u8>,
+) {
     name.write(out);
     out.push(kind as u8);
     out.push(u8::from(is_modifiable));

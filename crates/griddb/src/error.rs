@@ -128,10 +128,22 @@ codes! {
     SQL_COMPILE_SYNTAX_ERROR = 240_001;
     /// SQL that is not served.
     SQL_COMPILE_UNSUPPORTED = 240_002;
+    /// A table is partitioned by the column, which keeps its value.
+    SQL_COMPILE_PARTITIONING_KEY_NOT_UPDATABLE = 240_016;
     /// A statement of SQL fails while it runs.
     SQL_EXECUTION_FAILED = 241_001;
     /// A statement of SQL was cancelled, or has taken too long.
     SQL_CANCELLED = 241_002;
+    /// What a definition says cannot be.
+    SQL_DDL_INVALID_PARAMETER = 280_012;
+    /// A table cannot be partitioned by the column.
+    SQL_DDL_INVALID_PARTITION_COLUMN = 280_013;
+    /// The table is not partitioned so.
+    SQL_DDL_INVALID_PARTITIONING_TABLE_TYPE = 280_024;
+    /// The data partition was dropped.
+    SQL_TABLE_PARTITION_ALREADY_REMOVED = 280_025;
+    /// A table has too many data partitions.
+    SQL_TABLE_PARTITION_MAX_ASSIGN_COUNT = 280_026;
 }
 
 impl std::fmt::Debug for ErrorCode {
@@ -149,19 +161,21 @@ pub struct GridError {
     /// For people.
     pub message: Cow<'static, str>,
     is_behind: bool,
+    /// An interval of a partitioned table that the statement is about, and that has no data partition.
+    unmade: Option<i64>,
 }
 
 impl GridError {
     /// An error with a text of its own.
     #[must_use]
     pub fn new(code: ErrorCode, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { code, message: message.into(), is_behind: false }
+        Self { code, message: message.into(), is_behind: false, unmade: None }
     }
 
     /// The same, where nothing is known before the program runs.
     #[must_use]
     pub const fn fixed(code: ErrorCode, message: &'static str) -> Self {
-        Self { code, message: Cow::Borrowed(message), is_behind: false }
+        Self { code, message: Cow::Borrowed(message), is_behind: false, unmade: None }
     }
 
     /// A request that ends too early or says what cannot be.
@@ -180,6 +194,18 @@ impl GridError {
     #[must_use]
     pub fn is_behind(&self) -> bool {
         self.is_behind
+    }
+
+    /// A row of an interval that has no data partition.
+    #[cold]
+    pub(crate) fn of_unmade(interval: i64) -> Self {
+        let message = "the table has no data partition for the row";
+        Self { unmade: Some(interval), ..Self::fixed(ErrorCode::SQL_TABLE_PARTITION_ALREADY_REMOVED, message) }
+    }
+
+    /// The interval that has no data partition, if it is that.
+    pub(crate) fn unmade(&self) -> Option<i64> {
+        self.unmade
     }
 
     /// What this server does not do.

@@ -19,11 +19,11 @@ const KEY_BYTES_MAX: usize = 60_000;
 const C1: u64 = 0x87C3_7B91_1142_53D5;
 const C2: u64 = 0x4CF5_AD43_2745_937F;
 
-/// The token of a partition column: Murmur3 of four bytes that are not negative.
+/// The token of a partition column: Murmur3 of four bytes, in which CQL takes bytes for numbers with a sign.
 #[must_use]
 pub fn token_of_partition(partition: u32) -> Token {
-    debug_assert!(partition < 128);
-    let word = u64::from(u32::from_le_bytes(partition.to_be_bytes()));
+    let bytes = partition.to_be_bytes().into_iter().zip([0, 8, 16, 24]);
+    let word = bytes.fold(0, |word, (byte, shift)| word ^ i64::from(byte as i8).wrapping_shl(shift) as u64);
     let length = 4_u64;
     let (mut h1, mut h2) = (word.wrapping_mul(C1).rotate_left(31).wrapping_mul(C2) ^ length, length);
     h1 = h1.wrapping_add(h2);
@@ -173,6 +173,12 @@ mod tests {
             (2, -3_248_873_570_005_575_792),
             (3, 9_010_454_139_840_013_625),
             (5, -7_509_452_495_886_106_294),
+            (128, -9_081_975_895_656_599_623),
+            (200, 1_543_354_510_515_183_773),
+            (255, -8_423_851_636_648_339_959),
+            (16_777_215, 123_573_637_386_978_882),
+            (2_147_483_647, -765_994_672_030_311_617),
+            (2_147_483_653, -6_837_071_889_569_584_988),
         ];
         for (partition, token) in tokens {
             assert_eq!(token_of_partition(partition), Token(token));

@@ -13,6 +13,7 @@ pub mod geometry;
 pub mod instant;
 mod key;
 pub mod name;
+pub mod partitioning;
 pub mod row;
 pub mod schema;
 pub mod session;
@@ -23,7 +24,9 @@ mod transaction;
 pub mod users;
 pub mod wire;
 
-pub use container::{Catalog, Container, ContainerChange, IndexKind, IndexRequest, PARTITION_COUNT, PUBLIC_DATABASE};
+pub use container::{
+    Catalog, Container, ContainerChange, IndexKind, IndexRequest, PARTITION_COUNT, PUBLIC_DATABASE, id_of_part, slot_of_part,
+};
 pub use error::{ErrorCode, GridError};
 pub use key::{decode_key, encode_key, token_of_partition};
 pub use name::ContainerName;

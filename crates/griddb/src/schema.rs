@@ -2,6 +2,7 @@
 
 use crate::instant::{NANO_BYTES, Precision};
 use crate::name::ContainerName;
+use crate::partitioning::Partitioning;
 use crate::wire::{Reader, put_i16, put_i32, put_string};
 use crate::{ErrorCode, GridError};
 use model::{DataType, Frozen};
@@ -230,6 +231,8 @@ pub struct Definition {
     pub key_len: usize,
     /// How often its columns have changed.
     pub version: i32,
+    /// How its rows are divided, if it is a partitioned table.
+    pub partitioning: Option<Arc<Partitioning>>,
 }
 
 /// Columns and the number of those that make the key.

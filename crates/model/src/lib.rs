@@ -19,6 +19,6 @@ pub use permission::{Permission, Permissions, Resource};
 pub use role_limits::{Limit, ROLE_LIMIT_MAX, RoleLimits};
 pub use schema::{
     CDC_LOG_OPTION, CDC_OPTION, CONTAINER_OPTION, Column, ColumnKind, DROPPED_AT_OPTION, DroppedColumn, Index, IndexPart, KeptOption,
-    Keyspace, Order, Replication, Role, Schema, Table, TableOptions, View,
+    Keyspace, Order, PARTITIONING_ENTRY, Replication, Role, Schema, Table, TableOptions, View,
 };
 pub use types::{DataType, Frozen, TYPE_DEPTH_MAX, TYPE_PARTS_MAX, UserType};

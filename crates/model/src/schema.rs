@@ -6,7 +6,10 @@ mod table;
 
 pub use column::{Column, ColumnKind, DroppedColumn, Order};
 pub use role::Role;
-pub use table::{CDC_LOG_OPTION, CDC_OPTION, CONTAINER_OPTION, DROPPED_AT_OPTION, Index, IndexPart, KeptOption, Table, TableOptions, View};
+pub use table::{
+    CDC_LOG_OPTION, CDC_OPTION, CONTAINER_OPTION, DROPPED_AT_OPTION, Index, IndexPart, KeptOption, PARTITIONING_ENTRY, Table, TableOptions,
+    View,
+};
 
 use crate::function::{Function, Functions};
 use crate::types::UserType;
@@ -99,6 +102,12 @@ impl Schema {
     #[must_use]
     pub fn has_record_set_indexes(&self) -> bool {
         self.tables().any(|table| table.records.is_some() && !table.indexes.is_empty())
+    }
+
+    /// Whether a container's rows are not in one partition.
+    #[must_use]
+    pub fn has_partitioned_containers(&self) -> bool {
+        self.tables().any(|table| table.is_partitioned_container())
     }
 
     /// Whether a container has an index of values within cells: a SPATIAL one.

@@ -36,6 +36,8 @@ const ROLE_LIMITS_SINCE: u16 = 16;
 const RECORD_SET_INDEXES_SINCE: u16 = 18;
 /// The version in which containers have SPATIAL indexes: who does not know them would make entries of texts.
 const SPATIAL_INDEXES_SINCE: u16 = 19;
+/// The version in which containers may be partitioned tables: who does not know them would write rows where nobody reads them.
+const PARTITIONED_CONTAINERS_SINCE: u16 = 20;
 /// The version in which functions may be modules of WebAssembly: who does not know them would run them as Lua.
 const WASM_SINCE: u16 = 19;
 
@@ -112,6 +114,12 @@ impl State {
         self.protocol_version() >= SPATIAL_INDEXES_SINCE
     }
 
+    /// Whether every member knows what partitioned tables are.
+    #[must_use]
+    pub fn knows_partitioned_containers(&self) -> bool {
+        self.protocol_version() >= PARTITIONED_CONTAINERS_SINCE
+    }
+
     /// Whether every member can run functions in WebAssembly.
     #[must_use]
     pub fn knows_wasm(&self) -> bool {
@@ -132,6 +140,7 @@ impl State {
             && (!schema.has_role_limits() || self.knows_role_limits())
             && (!schema.has_record_set_indexes() || self.knows_record_set_indexes())
             && (!schema.has_spatial_indexes() || self.knows_spatial_indexes())
+            && (!schema.has_partitioned_containers() || self.knows_partitioned_containers())
             && (schema.wasm_functions().next().is_none() || self.knows_wasm())
     }
 

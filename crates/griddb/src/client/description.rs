@@ -4,11 +4,15 @@ use super::{ContainerId, no_options};
 use crate::GridError;
 use crate::container::IndexKind;
 use crate::name::ContainerName;
+use crate::partitioning::Partitioning;
 use crate::schema::{ColumnDefinition, Kind, read_columns};
 use crate::wire::{Reader, put_acceptable_version, put_i32, put_i64, put_string};
 
 /// The properties that are asked for: number and name, columns, indexes.
 const PROPERTIES: [u8; 3] = [0, 1, 6];
+
+/// A property of this server's own: how a partitioned table's rows are divided.
+pub const PARTITIONING: u8 = 127;
 
 /// A container.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +29,8 @@ pub struct Description {
     pub key_len: usize,
     /// Its indexes.
     pub indexes: Vec<IndexDescription>,
+    /// How its rows are divided, if it is a partitioned table and the client has asked for it.
+    pub partitioning: Option<Partitioning>,
 }
 
 /// An index of a container.
@@ -40,10 +46,19 @@ pub struct IndexDescription {
 
 /// The arguments of GET_CONTAINER_PROPERTIES about one container, or several.
 pub fn get_properties(first: &ContainerName, others: &[ContainerName], out: &mut Vec<u8>) {
+    ask_for(&PROPERTIES, first, others, out);
+}
+
+/// The same, which asks how a partitioned table's rows are divided, too: GridDB's own servers do not know that.
+pub fn get_properties_and_partitioning(first: &ContainerName, others: &[ContainerName], out: &mut Vec<u8>) {
+    ask_for(&[&PROPERTIES[..], &[PARTITIONING]].concat(), first, others, out);
+}
+
+fn ask_for(properties: &[u8], first: &ContainerName, others: &[ContainerName], out: &mut Vec<u8>) {
     put_acceptable_version(out);
     first.write(out);
-    put_i32(out, PROPERTIES.len() as i32);
-    out.extend_from_slice(&PROPERTIES);
+    put_i32(out, properties.len() as i32);
+    out.extend_from_slice(properties);
     if !others.is_empty() {
         put_i32(out, others.len() as i32 + 1);
         others.iter().for_each(|name| name.write(out));
@@ -58,7 +73,7 @@ pub fn read_properties(reader: &mut Reader<'_>) -> Result<Option<Description>, G
     if !reader.bool()? {
         return Ok(None);
     }
-    let (mut identity, mut schema, mut indexes) = (None, None, Vec::new());
+    let (mut identity, mut schema, mut indexes, mut partitioning) = (None, None, Vec::new(), None);
     for _ in 0..reader.count()? {
         let property = reader.u8()?;
         let mut value = Reader::new(reader.bytes()?);
@@ -68,12 +83,18 @@ pub fn read_properties(reader: &mut Reader<'_>) -> Result<Option<Description>, G
                 let kind = Kind::of_wire(value.u8()?)?.unwrap_or(Kind::Collection);
                 schema = Some((kind, read_columns(&mut value)?));
             }
+            PARTITIONING if !value.rest().is_empty() => {
+                let text = value.string()?;
+                let unreadable = || GridError::malformed("a partitioning that is none");
+                partitioning = if text.is_empty() { None } else { Some(Partitioning::of_text(text).ok_or_else(unreadable)?) };
+            }
+            PARTITIONING => {}
             _ => indexes = read_indexes(&mut value)?,
         }
     }
     let missing = || GridError::malformed("a container without its properties");
     let ((version, id, name), (kind, (columns, key_len))) = (identity.ok_or_else(missing)?, schema.ok_or_else(missing)?);
-    Ok(Some(Description { id: ContainerId { id, version }, name, kind, columns, key_len, indexes }))
+    Ok(Some(Description { id: ContainerId { id, version }, name, kind, columns, key_len, indexes, partitioning }))
 }
 
 fn read_indexes(reader: &mut Reader<'_>) -> Result<Vec<IndexDescription>, GridError> {

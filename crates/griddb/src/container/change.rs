@@ -3,8 +3,9 @@
 use super::catalog::Catalog;
 use super::existing::Container;
 use super::index_request::IndexRequest;
-use super::table::{changed_table, new_table};
+use super::table::{changed_table, divided_table, new_table};
 use crate::name::ContainerName;
+use crate::partitioning::{Division, Partitioning};
 use crate::schema::{Definition, Kind};
 use crate::{ErrorCode, GridError};
 use base::TableId;
@@ -26,6 +27,8 @@ pub enum ContainerChange {
     },
     /// Drop it, if it is there.
     Drop(ContainerName, Option<Kind>),
+    /// Make or drop data partitions of a partitioned table.
+    Divide(ContainerName, Division),
     /// Make an index, unless it is there.
     CreateIndex(IndexRequest),
     /// Drop all indexes that are meant.
@@ -52,6 +55,7 @@ impl ContainerChange {
         match self {
             Self::Put { definition, is_modifiable } => put(schema, database, (definition, *is_modifiable), uuid, now_us),
             Self::Drop(name, kind) => drop_container(schema, database, name, *kind),
+            Self::Divide(name, division) => divide(schema, database, (name, division), now_us),
             Self::CreateIndex(wanted) => create_index(schema, database, wanted),
             Self::DropIndexes(wanted) => drop_indexes(schema, database, wanted),
         }
@@ -90,6 +94,21 @@ fn put(
     schema.next_table.0 += 1;
     schema.keyspaces.insert(database.to_owned(), Arc::new(keyspace));
     Ok(Some(Changed { schema, keyspace_is_new, table }))
+}
+
+fn divide(
+    schema: &Schema,
+    database: &str,
+    (name, division): (&ContainerName, &Division),
+    now_us: i64,
+) -> Result<Option<Changed>, GridError> {
+    let unknown = || GridError::new(ErrorCode::TXN_CONTAINER_NOT_FOUND, format!("there is no table {name}"));
+    let container = schema.table(database, &name.table_name()).and_then(Container::of).ok_or_else(unknown)?;
+    let undivided = || GridError::new(ErrorCode::SQL_DDL_INVALID_PARTITIONING_TABLE_TYPE, format!("the table {name} is not partitioned"));
+    let mut partitioning = Partitioning::clone(container.definition.partitioning.as_ref().ok_or_else(undivided)?);
+    let now_s = now_us.div_euclid(1_000_000).clamp(0, i64::from(u32::MAX)) as u32;
+    let is_changed = partitioning.change(division, now_s)?;
+    Ok(is_changed.then(|| with_table(schema, divided_table(&container, &partitioning))))
 }
 
 fn drop_container(schema: &Schema, database: &str, name: &ContainerName, kind: Option<Kind>) -> Result<Option<Changed>, GridError> {

@@ -2,9 +2,12 @@
 
 use super::existing::Container;
 use super::index::keep_indexes;
+use crate::partitioning::Partitioning;
 use crate::schema::{Definition, Kind};
 use base::TableId;
-use model::{CONTAINER_OPTION, Column, ColumnId, ColumnKind, DataType, DroppedColumn, KeptOption, Order, Table, TableOptions};
+use model::{
+    CONTAINER_OPTION, Column, ColumnId, ColumnKind, DataType, DroppedColumn, KeptOption, Order, PARTITIONING_ENTRY, Table, TableOptions,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A name for a column of the table's own.
@@ -90,10 +93,20 @@ pub(super) fn changed_table(container: &Container, wanted: &Definition, now_us: 
         name: container.definition.name.clone(),
         partition: container.definition.partition,
         version: container.definition.version + 1,
+        partitioning: container.definition.partitioning.clone(),
         ..wanted.clone()
     };
     table.options.kept.insert(CONTAINER_OPTION.to_owned(), kept(&definition, &ids, container.first_columns));
     keep_indexes(&mut table, &ids);
+    table
+}
+
+/// The table whose rows are divided in another way.
+pub(super) fn divided_table(container: &Container, partitioning: &Partitioning) -> Table {
+    let mut table = Table::clone(&container.table);
+    if let Some(KeptOption::Map(kept)) = table.options.kept.get_mut(CONTAINER_OPTION) {
+        kept.insert(PARTITIONING_ENTRY.to_owned(), partitioning.to_text());
+    }
     table
 }
 
@@ -113,5 +126,6 @@ fn kept(definition: &Definition, ids: &[ColumnId], first_columns: u16) -> KeptOp
         ("version", definition.version.to_string()),
         ("first_columns", first_columns.to_string()),
     ];
-    KeptOption::Map(entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+    let partitioning = definition.partitioning.iter().map(|partitioning| (PARTITIONING_ENTRY, partitioning.to_text()));
+    KeptOption::Map(entries.into_iter().chain(partitioning).map(|(name, value)| (name.to_owned(), value)).collect())
 }

@@ -1,7 +1,7 @@
 //! Rows of one container by key.
 
 use super::head::{Head, Uuid};
-use super::request::{Request, WRITE};
+use super::request::{Request, WRITE, check_undivided};
 use super::rows::{self, RowLock};
 use crate::container::Container;
 use crate::failure::Failure;
@@ -32,9 +32,23 @@ pub(super) struct Key<'a> {
 
 impl<'a> Put<'a> {
     pub(super) fn read(request: &Request<'a>, id: i64, mut reader: Reader<'a>) -> Result<Self, GridError> {
-        let head = Head::read(request, id, &mut reader, Uuid::Own, WRITE)?;
+        let mut put = Self::read_where_it_is(request, id, &mut reader)?;
+        let Self { head, row, .. } = &mut put;
+        head.go_to(request, |position| row.sent(position))?;
+        Ok(put)
+    }
+
+    /// The same of a row that gets its key here: a partitioned table has no place for it.
+    pub(super) fn read_appended(request: &Request<'a>, id: i64, mut reader: Reader<'a>) -> Result<Self, GridError> {
+        let put = Self::read_where_it_is(request, id, &mut reader)?;
+        check_undivided(put.head.container)?;
+        Ok(put)
+    }
+
+    fn read_where_it_is(request: &Request<'a>, id: i64, reader: &mut Reader<'a>) -> Result<Self, GridError> {
+        let head = Head::read_of_any(request, id, reader, Uuid::Own, WRITE)?;
         let container = head.container;
-        let mut rows = RowReader::new(&container.definition.columns, 1, &mut reader)?;
+        let mut rows = RowReader::new(&container.definition.columns, 1, reader)?;
         let row = rows.next_row()?.ok_or(GridError::malformed("a row is missing"))?;
         let mut key = Vec::new();
         rows::key_of_row(container, &row, &mut Vec::new(), &mut key)?;
@@ -81,10 +95,18 @@ impl<'a> Put<'a> {
 
 impl<'a> PutMany<'a> {
     pub(super) fn read(request: &Request<'a>, id: i64, mut reader: Reader<'a>) -> Result<Self, GridError> {
-        let head = Head::read(request, id, &mut reader, Uuid::Own, WRITE)?;
+        let mut head = Head::read_of_any(request, id, &mut reader, Uuid::Own, WRITE)?;
         let container = head.container;
         let count = reader.i64()?;
         let rows = RowReader::new(&container.definition.columns, count, &mut reader)?.read_all()?;
+        if container.is_divided() {
+            let first = rows.first().ok_or(GridError::malformed("no rows for a partitioned table"))?;
+            head.go_to(request, |position| first.sent(position))?;
+            if !rows.iter().all(|row| head.container.check_place(|position| row.sent(position)).is_ok()) {
+                let message = "rows of several data partitions are not put at once over NoSQL: put them one by one, or by SQL";
+                return Err(GridError::unsupported(message));
+            }
+        }
         Ok(Self { head, rows })
     }
 
@@ -121,9 +143,12 @@ pub(super) fn put_all(
 
 impl<'a> Key<'a> {
     pub(super) fn read(request: &Request<'a>, id: i64, mut reader: Reader<'a>, needed: Permissions) -> Result<Self, GridError> {
-        let head = Head::read(request, id, &mut reader, Uuid::Own, needed)?;
-        let container = head.container;
-        let key = rows::read_key(container, &mut reader)?;
+        let mut head = Head::read_of_any(request, id, &mut reader, Uuid::Own, needed)?;
+        let start = reader;
+        let key = rows::read_key(head.container, &mut reader)?;
+        if head.container.is_divided() {
+            rows::with_sent_key(head.container, start, |value| head.go_to(request, value))?;
+        }
         Ok(Self { head, key })
     }
 

@@ -1,18 +1,20 @@
 //! Statements about containers.
 
-use super::request::{ANY, Request};
+use super::request::{ANY, Request, check_undivided};
 use super::work::Work;
 use crate::container::{Container, ContainerChange};
+use crate::partitioning::{Division, Partitioning};
 use crate::schema::{Definition, Kind, read_columns, write_columns};
 use crate::wire::{Options, Reader, Statement, Status, put_i32, put_i64, put_string};
 use crate::{ContainerName, ErrorCode, GridError, PARTITION_COUNT};
+use std::sync::Arc;
 
 /// How many names a reply has at most.
 const NAMES_MAX: usize = 10_000;
 /// How many containers' properties are asked for at once, at most.
 const PROPERTIES_MAX: usize = 1_024;
 
-/// A container that is no part of another.
+/// A container that is no part of another. Partitioned tables say so, too: of others GridDB's client asks how it finds their parts, in a form of its own.
 const ATTRIBUTE_SINGLE: i32 = 0x10;
 
 mod property {
@@ -23,6 +25,7 @@ mod property {
     pub(super) const TRIGGER: u8 = 4;
     pub(super) const ATTRIBUTE: u8 = 5;
     pub(super) const INDEX_DETAIL: u8 = 6;
+    pub(super) use crate::client::PARTITIONING;
 }
 
 /// PUT_CONTAINER.
@@ -32,8 +35,14 @@ pub(super) fn put<'a>(
     is_changed: bool,
     out: &mut Vec<u8>,
 ) -> Result<Work<'a>, GridError> {
-    let (definition, is_modifiable) = read_definition(statement)?;
+    let Put { definition, is_modifiable, division, is_by_sql } = read_put(statement)?;
+    if let Some(division) = division {
+        return divide(request, statement, (definition.name, division), is_changed, out);
+    }
     if let Some(container) = request.allowed(&definition.name, ANY)? {
+        if !is_by_sql {
+            check_undivided(container)?;
+        }
         if container.accepts(&definition, is_modifiable)? {
             let reply = statement.reply.begin(Status::Success, out);
             write_identity(container, out);
@@ -45,6 +54,26 @@ pub(super) fn put<'a>(
         return Err(GridError::new(ErrorCode::TXN_CONTAINER_NOT_FOUND, "the container was dropped while it was being made"));
     }
     Ok(Work::Change { change: ContainerChange::Put { definition, is_modifiable }, starts_again: true })
+}
+
+/// PUT_CONTAINER that makes or drops data partitions.
+fn divide<'a>(
+    request: &Request<'a>,
+    statement: &Statement<'_>,
+    (name, division): (ContainerName, Division),
+    is_changed: bool,
+    out: &mut Vec<u8>,
+) -> Result<Work<'a>, GridError> {
+    if !is_changed {
+        return Ok(Work::Change { change: ContainerChange::Divide(name, division), starts_again: true });
+    }
+    let gone = || GridError::new(ErrorCode::TXN_CONTAINER_NOT_FOUND, format!("there is no table {name} any more"));
+    let container = request.find(&name).ok_or_else(gone)?;
+    let reply = statement.reply.begin(Status::Success, out);
+    write_identity(container, out);
+    write_columns(container.definition.columns.iter(), container.definition.key_len, out);
+    reply.end(out);
+    Ok(Work::Answered)
 }
 
 /// DROP_CONTAINER.
@@ -73,6 +102,7 @@ pub(super) fn get(request: &Request<'_>, statement: &Statement<'_>, out: &mut Ve
             let message = format!("the container {} is of the other type", container.definition.name);
             return Err(GridError::new(ErrorCode::TXN_CONTAINER_TYPE_INVALID, message));
         }
+        check_undivided(container)?;
         write_identity(container, out);
         write_columns(container.definition.columns.iter(), container.definition.key_len, out);
     }
@@ -132,10 +162,20 @@ fn partition(statement: &Statement<'_>) -> Result<u32, GridError> {
     partition.ok_or_else(unknown)
 }
 
-/// The definition that PUT_CONTAINER sends, and whether a container that is there may be changed to it.
-fn read_definition(statement: &Statement<'_>) -> Result<(Definition, bool), GridError> {
+/// What PUT_CONTAINER sends.
+struct Put {
+    definition: Definition,
+    /// Whether a container that is there may be changed to it.
+    is_modifiable: bool,
+    /// A change of the table's data partitions instead.
+    division: Option<Division>,
+    /// Whether the client is this server's SQL, which knows partitioned tables.
+    is_by_sql: bool,
+}
+
+fn read_put(statement: &Statement<'_>) -> Result<Put, GridError> {
     let mut reader = statement.arguments;
-    Options::read(&mut reader)?;
+    let asked = Options::read(&mut reader)?.partitioning;
     let name = ContainerName::read(&mut reader)?;
     if name.is_system() {
         return Err(GridError::new(ErrorCode::DS_DS_CONTAINER_NAME_INVALID, format!("{name} is a name of the system's own")));
@@ -148,13 +188,26 @@ fn read_definition(statement: &Statement<'_>) -> Result<(Definition, bool), Grid
     }
     let _affinity = reader.string()?;
     check_time_series_properties(kind, &mut reader)?;
-    Ok((Definition { name, partition: partition(statement)?, kind, columns, key_len, version: 0 }, is_modifiable))
+    let (mut partitioning, mut division) = (None, None);
+    match asked {
+        None | Some("") => {}
+        Some(text) if text.starts_with("interval") || text.starts_with("hash") => {
+            let read = Partitioning::of_text(text).ok_or(GridError::malformed("a partitioning that is none"))?;
+            read.check(&columns, key_len)?;
+            partitioning = Some(Arc::new(read));
+        }
+        Some(text) => division = Some(Division::of_text(text)?),
+    }
+    let definition = Definition { name, partition: partition(statement)?, kind, columns, key_len, version: 0, partitioning };
+    Ok(Put { definition, is_modifiable, division, is_by_sql: asked.is_some() })
 }
 
 /// Refuses rows that expire.
 fn check_time_series_properties(kind: Kind, reader: &mut Reader<'_>) -> Result<(), GridError> {
     if kind == Kind::TimeSeries && reader.bool()? && reader.i32()? > 0 {
-        return Err(GridError::unsupported("the expiry of rows of a time series is not supported yet"));
+        let message =
+            "rows do not expire one by one, as in GridDB from 5.0 on: partition the table by intervals, with an expiration, in SQL";
+        return Err(GridError::new(ErrorCode::CM_NOT_SUPPORTED, message));
     }
     Ok(())
 }
@@ -185,6 +238,10 @@ fn write_properties(container: Option<&Container>, wanted: &[u8], out: &mut Vec<
                 }
             }
             property::ATTRIBUTE => put_i32(out, ATTRIBUTE_SINGLE),
+            property::PARTITIONING => {
+                let partitioning = container.definition.partitioning.as_ref();
+                put_string(out, &partitioning.map_or(String::new(), |partitioning| partitioning.to_text()));
+            }
             property::INDEX => {
                 let of_one_column = || container.indexes().filter(|index| index.columns.len() == 1);
                 put_i32(out, of_one_column().count() as i32);

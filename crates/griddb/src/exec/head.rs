@@ -1,9 +1,9 @@
 //! What statements about rows begin with: the container, its session, its transaction.
 
-use super::request::{Request, WRITE};
+use super::request::{Request, WRITE, check_undivided};
 use crate::transaction::{Reference, TransactionId, UUID_BYTES};
 use crate::wire::{Options, Reader};
-use crate::{Container, ErrorCode, GridError};
+use crate::{Container, ErrorCode, GridError, id_of_part};
 use model::Permissions;
 use std::sync::Arc;
 
@@ -42,7 +42,21 @@ impl<'a> Head<'a> {
         uuid: Uuid,
         needed: Permissions,
     ) -> Result<Self, GridError> {
-        let container = request.container(reader.i64()?, needed)?;
+        let head = Self::read_of_any(request, statement, reader, uuid, needed)?;
+        check_undivided(head.container)?;
+        Ok(head)
+    }
+
+    /// The same of a statement whose rows tell in which data partition they are: see [`Head::go_to`].
+    pub(super) fn read_of_any(
+        request: &Request<'a>,
+        statement: i64,
+        reader: &mut Reader<'a>,
+        uuid: Uuid,
+        needed: Permissions,
+    ) -> Result<Self, GridError> {
+        let container = request.any_container(reader.i64()?)?;
+        request.check(container, needed)?;
         let id = match uuid {
             Uuid::Own => TransactionId::read(reader)?,
             Uuid::Shared(uuid) => TransactionId { session: reader.i64()?, uuid },
@@ -70,7 +84,23 @@ impl<'a> Head<'a> {
     }
 }
 
-impl Head<'_> {
+impl<'a> Head<'a> {
+    /// Goes on with the data partition of a row, if the container is a partitioned table: `value` gives its columns' bytes on the wire.
+    #[inline]
+    pub(super) fn go_to<'v>(&mut self, request: &Request<'a>, value: impl Fn(usize) -> Option<&'v [u8]>) -> Result<(), GridError> {
+        if !self.container.is_divided() {
+            return Ok(());
+        }
+        if self.transaction.is_some() {
+            return Err(GridError::unsupported("rows of a partitioned table are in no transaction: leave auto-commit on"));
+        }
+        let Some(partitioning) = &self.container.definition.partitioning else { return Ok(()) };
+        let (interval, hash) = partitioning.place(&self.container.definition.columns, value);
+        let part = partitioning.part(interval, hash).ok_or_else(|| GridError::of_unmade(interval))?;
+        self.container = request.any_container(id_of_part(self.container.id(), Some(part)))?;
+        Ok(())
+    }
+
     /// Whether a statement that only reads changes a transaction.
     pub(super) fn writes(&self) -> bool {
         self.locks_rows || self.transaction.is_some_and(|transaction| transaction.begins)

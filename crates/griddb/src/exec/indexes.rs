@@ -32,7 +32,8 @@ pub(super) fn drop_all<'a>(request: &Request<'a>, statement: &Statement<'_>, out
 fn read_head<'s>(request: &Request<'_>, statement: &Statement<'s>) -> Result<((i64, i32), Reader<'s>), GridError> {
     let mut reader = statement.arguments;
     let id = reader.i64()?;
-    let container = request.container(id, ANY)?;
+    let container = request.any_container(id)?;
+    request.check(container, ANY)?;
     let version = reader.i32()?;
     container.check_version(version)?;
     Options::read(&mut reader)?;

@@ -2,7 +2,7 @@
 
 use super::head::{self, check_options, check_transaction};
 use super::lookup::visit_at_once;
-use super::request::{READ, Request, WRITE};
+use super::request::{READ, Request, WRITE, check_undivided};
 use super::{by_key, rows};
 use crate::container::Container;
 use crate::failure::Failure;
@@ -136,6 +136,7 @@ impl<'a> GetContainers<'a> {
             let predicate = predicate.ok_or(GridError::malformed("a predicate that is not listed"))?;
             // A container that is not there has no rows.
             if let Some(container) = request.allowed(&name, READ)? {
+                check_undivided(container)?;
                 container.check_client(version)?;
                 parts.push((container, predicate.of(container)?));
             }

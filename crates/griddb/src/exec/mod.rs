@@ -12,6 +12,7 @@
 //! | sessions | [`sessions`] |
 //! | the ends of transactions | [`ending`] |
 //! | transactions that are over time | [`overdue`] |
+//! | data partitions: expired ones have no rows ([`unexpired`]), those of dropped ones are deleted ([`purge`]), and they are made for rows that are put | [`unmade`] |
 //!
 //! [`start`] says what must happen for a statement; those about rows are an [`Execution`].
 //!
@@ -32,17 +33,21 @@ mod many_queries;
 mod operation;
 mod overdue;
 mod part;
+mod purge;
 mod query;
 mod request;
 mod row_set;
 mod rows;
 mod sessions;
 mod start;
+mod unexpired;
+mod unmade;
 mod work;
 
 pub use crate::transaction::LOCK_WAIT_US;
 pub use operation::Execution;
 pub use overdue::{end_overdue, may_have_transactions};
+pub use purge::Purges;
 pub(crate) use query::RESUME;
 pub use request::{Access, Request};
 pub use start::start;

@@ -5,6 +5,7 @@ use super::ending::Ending;
 use super::head::Head;
 use super::request::{READ, Request, WRITE};
 use super::rows::RowLock;
+use super::unexpired::{Expired, Unexpired};
 use super::{by_key, fetch, many, many_queries, query};
 use crate::container::{Catalog, Container};
 use crate::failure::Failure;
@@ -37,7 +38,7 @@ enum Plan<'a> {
 pub struct Execution<'a> {
     request: Request<'a>,
     reply: ReplyHeader,
-    partition: u32,
+    token: Token,
     table: Option<TableId>,
     plan: Plan<'a>,
 }
@@ -50,10 +51,10 @@ impl<'a> Execution<'a> {
     pub(super) fn new(request: Request<'a>, statement: &Statement<'a>) -> Result<Self, GridError> {
         let plan = Plan::read(&request, statement)?;
         let container = plan.container()?;
-        let partition = container.map_or(0, |container| container.definition.partition);
+        let token = container.map_or_else(|| token_of_partition(0), |container| container.partition().token);
         let table = container.map(|container| container.table.id);
         let reply = ReplyHeader { is_repeatable: plan.is_repeatable(), ..statement.reply };
-        Ok(Self { request, reply, partition, table, plan })
+        Ok(Self { request, reply, token, table, plan })
     }
 
     /// How its reply begins.
@@ -65,7 +66,7 @@ impl<'a> Execution<'a> {
     /// Where it runs.
     #[must_use]
     pub fn token(&self) -> Token {
-        token_of_partition(self.partition)
+        self.token
     }
 
     /// The first container's table; none if it is about no container, so that it may run anywhere.
@@ -108,7 +109,7 @@ impl<'a> Plan<'a> {
         let (arguments, id) = (statement.arguments, statement.reply.id);
         Ok(match statement.number() {
             statement::PUT_ROW => Self::Put(by_key::Put::read(request, id, arguments)?),
-            statement::APPEND_TIME_SERIES_ROW => Self::Append(by_key::Put::read(request, id, arguments)?),
+            statement::APPEND_TIME_SERIES_ROW => Self::Append(by_key::Put::read_appended(request, id, arguments)?),
             statement::PUT_MULTIPLE_ROWS => Self::PutMany(by_key::PutMany::read(request, id, arguments)?),
             statement::GET_ROW => Self::Get(by_key::Key::read(request, id, arguments, READ)?),
             statement::DELETE_ROW => Self::Delete(by_key::Key::read(request, id, arguments, WRITE)?),
@@ -148,6 +149,20 @@ impl<'a> Plan<'a> {
             Self::Ending(ending) => first_of_one_partition(ending.containers()),
             _ => Ok(self.head().map(|head| head.container)),
         }
+    }
+
+    /// The rows without those that have expired, if any have: data partitions expire as a whole.
+    fn unexpired<'s>(&self, context: &Context, store: &'s dyn RowStore) -> Option<Unexpired<'s>> {
+        let now_s = context.now_s();
+        let expired = |container: &Container| container.is_expired(now_s).then(|| Expired::of(container));
+        let expired: Vec<Expired> = match self {
+            Self::PutContainers(put) => put.containers().filter_map(|container| expired(container)).collect(),
+            Self::GetContainers(get) => get.containers().filter_map(|container| expired(container)).collect(),
+            Self::Queries(queries) => queries.iter().filter_map(|query| expired(query.head.container)).collect(),
+            Self::Ending(_) => return None,
+            _ => return self.head().and_then(|head| expired(head.container)).map(|expired| Unexpired::new(store, vec![expired])),
+        };
+        (!expired.is_empty()).then(|| Unexpired::new(store, expired))
     }
 
     /// Whether doing it twice leaves what doing it once does: not so for a row that gets its key here.
@@ -244,7 +259,7 @@ impl<'a> Plan<'a> {
 
 fn first_of_one_partition<'a>(mut containers: impl Iterator<Item = &'a Arc<Container>>) -> Result<Option<&'a Arc<Container>>, GridError> {
     let first = containers.next();
-    if containers.any(|other| first.is_some_and(|first| first.definition.partition != other.definition.partition)) {
+    if containers.any(|other| first.is_some_and(|first| first.partition().bytes != other.partition().bytes)) {
         return Err(GridError::new(ErrorCode::TXN_PARTITION_ID_INVALID, "a statement is about containers of several partitions"));
     }
     Ok(first)
@@ -255,6 +270,8 @@ impl Operation for Execution<'_> {
         let start = out.len();
         let reply = self.reply.begin(Status::Success, out);
         let Request { transaction_timeout_s: timeout_s, received_us, .. } = self.request;
+        let unexpired = self.plan.unexpired(context, store);
+        let store = unexpired.as_ref().map_or(store, |unexpired| unexpired);
         match self.plan.run(&mut Scope { context, store, writes, timeout_s, received_us }, out) {
             Ok(()) => reply.end(out),
             Err(failure) => {
@@ -286,7 +303,8 @@ impl Operation for OwnedExecution {
         let Self { catalog, schema, database, body, transaction_timeout_s, received_us, is_ipv6 } = self;
         let (transaction_timeout_s, received_us, is_ipv6) = (*transaction_timeout_s, *received_us, *is_ipv6);
         // What it may do was checked before it became one.
-        let request = Request { catalog, schema, database, body, transaction_timeout_s, received_us, is_ipv6, access: None };
+        let received_s = context.now_s();
+        let request = Request { catalog, schema, database, body, transaction_timeout_s, received_us, received_s, is_ipv6, access: None };
         let statement = Statement::read(body, is_ipv6).expect("the same bytes were decoded before");
         let execution = Execution::new(request, &statement).expect("the same bytes were decoded before");
         execution.run(context, store, writes, out)

@@ -31,6 +31,8 @@ pub struct Request<'a> {
     pub transaction_timeout_s: u32,
     /// When the statement came, on this node's monotonic clock: it waits for locks from then on.
     pub received_us: u64,
+    /// The same on its wall clock: seconds since the epoch.
+    pub received_s: u32,
     /// Whether the connection's frames have addresses of IPv6.
     pub is_ipv6: bool,
     /// What its client may do; none if that is everything, or has been checked already.
@@ -43,6 +45,7 @@ impl<'a> Request<'a> {
     pub(super) fn container(&self, id: i64, needed: Permissions) -> Result<&'a Arc<Container>, GridError> {
         let container = self.any_container(id)?;
         self.check(container, needed)?;
+        check_undivided(container)?;
         Ok(container)
     }
 
@@ -81,6 +84,17 @@ impl<'a> Request<'a> {
         container.map_or(Ok(()), |container| self.check(container, needed))?;
         Ok(container)
     }
+}
+
+/// Refuses a partitioned table, whose rows are in its data partitions.
+#[inline]
+pub(super) fn check_undivided(container: &Container) -> Result<(), GridError> {
+    if container.is_divided() { Err(divided(container)) } else { Ok(()) }
+}
+
+#[cold]
+fn divided(container: &Container) -> GridError {
+    GridError::unsupported(format!("the table {} is partitioned: its rows are written and read by SQL", container.definition.name))
 }
 
 #[inline(never)]

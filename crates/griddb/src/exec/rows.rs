@@ -58,6 +58,24 @@ pub(super) fn read_key(container: &Container, reader: &mut Reader<'_>) -> Result
     Ok(key)
 }
 
+/// Gives what the columns of a row key hold, as it was sent, by their positions.
+pub(super) fn with_sent_key<'a>(
+    container: &Container,
+    mut reader: Reader<'a>,
+    with: impl FnOnce(&dyn Fn(usize) -> Option<&'a [u8]>) -> Result<(), GridError>,
+) -> Result<(), GridError> {
+    if let [column] = container.key_columns() {
+        let sent = match column.fixed_bytes() {
+            Some(bytes) => reader.take(bytes)?,
+            None => reader.var_bytes()?,
+        };
+        return with(&|position| (position == 0).then_some(sent));
+    }
+    let mut values = Vec::new();
+    RowReader::new(container.key_columns(), 1, &mut reader)?.next_into(&mut values)?;
+    with(&|position| values.get(position).copied().flatten())
+}
+
 /// The first key after one.
 pub(super) fn after(mut key: Vec<u8>) -> Vec<u8> {
     key.push(0);
@@ -87,7 +105,15 @@ pub(super) fn stage(
     context: &Context,
     writes: &mut WriteSet,
 ) -> Result<(), GridError> {
-    let stamp = Stamp::at(context.timestamp_us);
+    container.check_place(|position| row.sent(position))?;
+    let now_s = context.now_s();
+    if container.is_expired(now_s) {
+        return Ok(());
+    }
+    let stamp = match container.expires_at_s() {
+        None => Stamp::at(context.timestamp_us),
+        Some(gone_s) => Stamp { timestamp: context.timestamp_us, ttl_s: gone_s - now_s, expires_at_s: gone_s },
+    };
     let mut cell = writes.take_scratch();
     let mut writer = RowWriter::new(writes.begin(&container.partition(), key), stamp, true, None);
     for (position, column) in container.in_order_of_ids() {
@@ -96,8 +122,8 @@ pub(super) fn stage(
             writer.value(container.column_id(position), stamp, &cell);
         }
     }
-    writer.finish();
-    writes.end(None);
+    let kind = writer.finish();
+    writes.end(purge_after_s(kind, GRACE_S));
     writes.put_scratch(cell);
     Ok(())
 }

@@ -2,13 +2,14 @@
 //! needs for a transaction is kept from the transaction's first statement on.
 
 use super::head::{check_options, uuid};
-use super::request::{ANY, Request};
+use super::request::{ANY, Request, check_undivided};
 use crate::wire::{Options, Statement, put_i32, put_i64};
 use crate::{ContainerName, ErrorCode, GridError};
 
 pub(super) fn create(request: &Request<'_>, statement: &Statement<'_>, _: &mut Vec<u8>) -> Result<(), GridError> {
     let mut reader = statement.arguments;
-    request.container(reader.i64()?, ANY).map(drop)
+    // Of a partitioned table as well: rows are put without a transaction there.
+    request.check(request.any_container(reader.i64()?)?, ANY)
 }
 
 /// CREATE_MULTIPLE_SESSIONS: the containers' numbers.
@@ -26,7 +27,11 @@ pub(super) fn create_many(request: &Request<'_>, statement: &Statement<'_>, out:
             check_options(&Options::read(&mut reader)?)?;
             let name = ContainerName::read(&mut reader)?;
             let absent = || GridError::new(ErrorCode::TXN_CONTAINER_NOT_FOUND, format!("there is no container {name}"));
-            request.allowed(&name, ANY)?.ok_or_else(absent)?
+            {
+                let container = request.allowed(&name, ANY)?.ok_or_else(absent)?;
+                check_undivided(container)?;
+                container
+            }
         };
         let _session = reader.i64()?;
         put_i64(out, container.id());

@@ -3,7 +3,7 @@
 use super::operation::Execution;
 use super::request::Request;
 use super::work::Work;
-use super::{containers, indexes, sessions};
+use super::{containers, indexes, sessions, unmade};
 use crate::GridError;
 use crate::wire::{Statement, Status, statement};
 
@@ -29,6 +29,9 @@ pub fn start<'a>(request: Request<'a>, statement: &Statement<'a>, is_changed: bo
         statement::CREATE_SESSION => answered(sessions::create, out),
         statement::CREATE_MULTIPLE_SESSIONS => answered(sessions::create_many, out),
         statement::FLUSH_LOG => answered(|_, _, _| Ok(()), out),
-        _ => Execution::new(request, statement).map(Work::Run),
+        _ => Execution::new(request, statement).map(Work::Run).or_else(|error| match error.unmade() {
+            Some(interval) => unmade::serve(&request, statement, interval, is_changed, out),
+            None => Err(error),
+        }),
     }
 }

@@ -13,23 +13,34 @@ use std::sync::Arc;
 mod access;
 mod cold;
 mod indexes;
+mod partitions;
 mod precise_times;
 mod row_sets;
 mod transactions;
 
 type Key = (base::TableId, Vec<u8>);
 
-/// Rows by table and clustering key: a container has one partition.
+/// Rows by table and clustering key: a container has one partition, and each data partition of a table is one of its own here.
 #[derive(Default)]
 struct Rows(BTreeMap<Key, Vec<u8>>);
 
+/// The bits of a table's number, below those of a data partition's.
+const TABLE_BITS: u32 = 12;
+
+fn table_of(partition: &PartitionKey<'_>) -> base::TableId {
+    // Entries of indexes have others.
+    let value = partition.bytes.try_into().map_or(0, u32::from_be_bytes);
+    base::TableId(partition.table.0 + (value.saturating_sub(127) << TABLE_BITS))
+}
+
 impl RowStore for Rows {
     fn get(&self, partition: &PartitionKey<'_>, clustering: &[u8]) -> Result<Option<&[u8]>, Stop> {
-        Ok(self.0.get(&(partition.table, clustering.to_vec())).map(Vec::as_slice))
+        Ok(self.0.get(&(table_of(partition), clustering.to_vec())).map(Vec::as_slice))
     }
 
     fn has_rows(&self, table: base::TableId) -> bool {
-        self.0.range((table, Vec::new())..).next().is_some_and(|((other, _), _)| *other == table)
+        let low = !(((1 << 30) - 1) >> TABLE_BITS << TABLE_BITS);
+        self.0.keys().any(|(other, _)| other.0 & low == table.0)
     }
 
     fn scan(
@@ -40,8 +51,8 @@ impl RowStore for Rows {
         direction: Direction,
         visit: &mut dyn FnMut(&[u8], &[u8]) -> Visit,
     ) -> Result<(), Stop> {
-        let found =
-            self.0.iter().filter(|((table, key), _)| *table == partition.table && from <= &key[..] && to.is_none_or(|to| &key[..] < to));
+        let wanted = table_of(partition);
+        let found = self.0.iter().filter(|((table, key), _)| *table == wanted && from <= &key[..] && to.is_none_or(|to| &key[..] < to));
         let mut found: Vec<_> = found.collect();
         if direction == Direction::Reverse {
             found.reverse();
@@ -129,6 +140,7 @@ impl Node {
                 body: &body,
                 transaction_timeout_s: self.transaction_timeout_s,
                 received_us: 0,
+                received_s: (self.now_us / 1_000_000) as u32,
                 is_ipv6: false,
                 access: access.as_ref().map(|access| access as &dyn Access),
             };
@@ -170,7 +182,7 @@ impl Node {
         let mut writes = WriteSet::default();
         operation.run(&context, &self.rows, &mut writes, out)?;
         for row in writes.rows() {
-            self.rows.0.insert((row.partition.table, row.clustering.to_vec()), row.row.to_vec());
+            self.rows.0.insert((table_of(&row.partition), row.clustering.to_vec()), row.row.to_vec());
         }
         Ok(())
     }
@@ -297,6 +309,7 @@ fn what_this_schema_does_not_have_yet_is_told_from_what_it_has_no_more() {
             body: &body,
             transaction_timeout_s: 300,
             received_us: 0,
+            received_s: 0,
             is_ipv6: false,
             access: None,
         };
@@ -327,6 +340,7 @@ fn what_is_done_twice_and_leaves_the_same_is_repeatable() {
             body: &body,
             transaction_timeout_s: 300,
             received_us: 0,
+            received_s: 0,
             is_ipv6: false,
             access: None,
         };

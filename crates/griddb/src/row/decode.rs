@@ -116,6 +116,11 @@ impl SentRow<'_> {
         self.values = positions.iter().map(|position| self.values.get(*position).copied().flatten()).collect();
     }
 
+    /// What a column holds, as on the wire; none if it is null.
+    pub(crate) fn sent(&self, position: usize) -> Option<&[u8]> {
+        self.values.get(position).copied().flatten()
+    }
+
     /// Appends the cell of a column; false if it is null.
     ///
     /// # Errors

@@ -228,7 +228,7 @@ fn end(container: &Container, id: TransactionId, record: Record, state: State, s
         match change {
             Change::Put(row) if state == State::Committed => {
                 writes.begin(&rows, row_key).extend_from_slice(row);
-                writes.end(None);
+                writes.end(container.expires_at_s());
             }
             Change::Deleted if state == State::Committed => delete(&rows, row_key, context, writes),
             _ => {}

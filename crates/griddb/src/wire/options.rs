@@ -13,8 +13,10 @@ pub const PRECISE_TIMES_FEATURE: i32 = 5;
 
 /// The number of this server's own option, and that of its group: others do not know it, and skip it.
 pub const COLUMNS_OPTION: i16 = 29_001;
-/// Its group.
-pub const COLUMNS_GROUP: i16 = 29_000;
+/// The same of the one that tells how a table is partitioned, or how that is to change.
+pub const PARTITIONING_OPTION: i16 = 29_002;
+/// Their group.
+pub const OWN_GROUP: i16 = 29_000;
 
 /// The options that mean something here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,6 +37,9 @@ pub struct Options<'a> {
     pub fetch_size: Option<i64>,
     /// Of this server's own: which columns of rows are looked at, a bit for each of the first 63 and one for all others; those that are not may read as null.
     pub columns: Option<u64>,
+    /// Of this server's own, with PUT_CONTAINER: how the table is partitioned, as [`crate::partitioning`] has it as a text; empty to change its columns; or a
+    /// change of its data partitions.
+    pub partitioning: Option<&'a str>,
     /// The version of features that the schema in the statement needs: what follows the schema depends on it.
     pub feature_version: Option<i32>,
     /// The latest version of features that the client knows: it is not told of columns of later ones.
@@ -93,6 +98,7 @@ impl<'a> Options<'a> {
                 11_003 | 11_010 | 11_011 => drop(group.i64()?),
                 11_007 | 11_012 | 11_013 => drop(group.u8()?),
                 11_009 => drop(group.string()?),
+                PARTITIONING_OPTION => self.partitioning = Some(group.string()?),
                 COLUMNS_OPTION => self.columns = Some(group.i64()? as u64),
                 _ => return Ok(()),
             }

@@ -101,6 +101,8 @@ pub struct TableOptions {
 
 /// The option in [`TableOptions::kept`] that makes a table a GridDB container, and says what CQL cannot: the `griddb` crate reads and writes it.
 pub const CONTAINER_OPTION: &str = "griddb";
+/// Its entry in a partitioned table, whose rows are not in one partition.
+pub const PARTITIONING_ENTRY: &str = "partitioning";
 
 /// The option in [`TableOptions::kept`] that says which columns were dropped with a timestamp of their own: by name, their id and the timestamp. A
 /// column that comes back under such a name has the id again, and what was written to it after that time.
@@ -194,6 +196,12 @@ impl Table {
     #[must_use]
     pub fn is_container(&self) -> bool {
         self.options.kept.contains_key(CONTAINER_OPTION)
+    }
+
+    /// Whether it is a partitioned table of GridDB's clients, whose rows are not in one partition.
+    #[must_use]
+    pub fn is_partitioned_container(&self) -> bool {
+        matches!(self.options.kept.get(CONTAINER_OPTION), Some(KeptOption::Map(kept)) if kept.contains_key(PARTITIONING_ENTRY))
     }
 
     /// Whether it has masked columns.

@@ -63,6 +63,7 @@ fn check_members(wanted: &Schema, environment: &SchemaEnvironment<'_>) -> Result
         ("functions in WebAssembly", wanted.wasm_functions().next().is_some() && !environment.knows_wasm),
         ("indexes of record sets", wanted.has_record_set_indexes() && !environment.knows_record_set_indexes),
         ("SPATIAL indexes of containers", wanted.has_spatial_indexes() && !environment.knows_spatial_indexes),
+        ("partitioned tables of GridDB's clients", wanted.has_partitioned_containers() && !environment.knows_partitioned_containers),
         ("masked columns", wanted.has_masks() && !environment.knows_masks),
     ];
     match needs.iter().find(|(_, is_missing)| *is_missing) {

@@ -126,6 +126,8 @@ pub struct SchemaEnvironment<'a> {
     pub(crate) knows_record_set_indexes: bool,
     /// Whether every member of the cluster knows what SPATIAL indexes of containers are.
     pub(crate) knows_spatial_indexes: bool,
+    /// Whether every member of the cluster knows what partitioned tables of GridDB's clients are.
+    pub(crate) knows_partitioned_containers: bool,
     /// Whether every member can run functions in WebAssembly.
     pub(crate) knows_wasm: bool,
 }

@@ -142,6 +142,10 @@ impl Core {
                     knows_role_limits: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_role_limits()),
                     knows_cdc: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_cdc()),
                     knows_spatial_indexes: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_spatial_indexes()),
+                    knows_partitioned_containers: self
+                        .cluster
+                        .as_ref()
+                        .is_none_or(|cluster| cluster.newest_state().knows_partitioned_containers()),
                     knows_record_set_indexes: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_record_set_indexes()),
                     knows_wasm: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_wasm()),
                 };

@@ -1,8 +1,12 @@
 //! Frames of GridDB's protocol against the binary, byte by byte as its clients send them.
 
 use crate::harness::{Folder, Server, end, kill, start, tarndb};
+use griddb::client::put_partitioned_container;
+use griddb::schema::{ColumnDefinition, Kind};
+use griddb::{ContainerName, ElementType};
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::time::{Duration, Instant};
 
 const MAGIC: u32 = 65_021_048;
 const PARTITION: i32 = 5;
@@ -159,6 +163,49 @@ fn containers_are_tables_of_sql_beside_those_of_cql() {
     assert_eq!(ask(grouped), "text,n,s\none,20,580\ntwo,20,600\n");
     let joined = "SELECT a.id FROM public.t a JOIN public.t b ON b.id = a.id + 1 JOIN system.local l WHERE a.id IN (3, 48, 49)";
     assert_eq!(ask(joined), "id\n3\n48\n");
+    end(server);
+}
+
+#[test]
+fn rows_of_a_partitioned_table_outlive_a_kill_and_those_of_a_dropped_partition_are_deleted() {
+    let folder = Folder::new("griddb-partitions");
+    let command = || start(&folder, &["--griddb-port", "0", "--cores", "2", "--capacity", "300MiB"]);
+    let column = |name: &str, element| ColumnDefinition { name: name.to_owned(), element, is_array: false, is_not_null: name == "id" };
+    let columns = [column("id", ElementType::Long), column("text", ElementType::String)];
+    let divide = |client: &mut Client, partitioning: &str| {
+        let mut arguments = Vec::new();
+        let name = ContainerName::parse("parts");
+        put_partitioned_container((&name, Kind::Collection), (&columns, 1), partitioning, true, &mut arguments);
+        client.ask(107, &arguments).map(|reply| i64::from_le_bytes(reply[4..12].try_into().unwrap()))
+    };
+    let server = Server::start(command());
+    let mut client = Client::connect(&server);
+    let table = divide(&mut client, "interval 2000 - id\nhash 2 id\nnext 0").unwrap();
+    let ids = (-1_500..2_500).step_by(10);
+    for id in ids.clone() {
+        assert_eq!(client.ask(124, &[head(table), row(id, "one")].concat()), Ok(vec![0]), "{id}");
+    }
+    kill(server);
+    let server = Server::start(command());
+    let mut client = Client::connect(&server);
+    for id in ids {
+        assert_eq!(client.get(table, id)[0], 1, "{id}");
+    }
+    let count = || {
+        let asked =
+            tarndb(&["sql", "--format", "csv", "--http", server.field("http"), "SELECT COUNT(*), MIN(id), MAX(id) FROM public.parts"]);
+        String::from_utf8({ asked }.output().unwrap().stdout).unwrap().lines().nth(1).map(str::to_owned)
+    };
+    assert_eq!(count().as_deref(), Some("400,-1500,2490"), "CQL reads all of them");
+    divide(&mut client, "drop 0").unwrap();
+    assert_eq!((client.get(table, 500)[0], client.get(table, 2_000)[0]), (0, 1));
+    assert_eq!(client.ask(124, &[head(table), row(500, "two")].concat()), Err(280_025));
+    let until = Instant::now() + Duration::from_secs(60);
+    while count().as_deref() != Some("200,-1500,2490") {
+        assert!(Instant::now() < until, "the rows are still there: {:?}", count());
+    }
+    assert_eq!(client.ask(144, &[&0_i32.to_le_bytes()[..], &container_name("parts"), &[0]].concat()), Ok(Vec::new()));
+    assert_eq!(client.ask(120, &[head(table), 2_000_i64.to_le_bytes().to_vec()].concat()), Err(10_016));
     end(server);
 }
 

@@ -214,6 +214,24 @@ fn containers_of_all_kinds_are_copied_with_their_rows_and_indexes() {
 }
 
 #[test]
+fn partitioned_tables_are_left_out_in_words() {
+    let (_folders, servers) = sides("divided");
+    let (mut source, mut target) = (connect(&servers[0]), connect(&servers[1]));
+    let columns = [key("id", ElementType::Long), column("v", ElementType::String)];
+    fill(&mut source, "plain", (Kind::Collection, &columns, 1), &[vec![long(1), text("one")]]);
+    let name = ContainerName::parse("divided");
+    let place = (statement::PUT_CONTAINER, source.partition_of(&name));
+    let divide = |out: &mut Vec<u8>| {
+        client::put_partitioned_container((&name, Kind::Collection), (&columns, 1), "hash 2 id\nnext 2\npart 0 0", false, out);
+    };
+    source.ask("a table", place, divide, |_| Ok(())).unwrap();
+    let text = said(&servers, &["public"], 1);
+    assert!(text.contains("1 rows copied of 1 containers") && text.contains("the table divided is partitioned"), "{text}");
+    assert_eq!((rows_of(&mut target, "plain").len(), described(&mut target, "divided")), (1, None));
+    servers.into_iter().for_each(end);
+}
+
+#[test]
 fn an_import_that_is_killed_goes_on() {
     let (folders, mut servers) = sides("kills");
     let columns = [key("id", ElementType::Long), column("v", ElementType::String)];

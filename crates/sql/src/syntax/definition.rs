@@ -1,6 +1,7 @@
 //! What CREATE TABLE says.
 
 use super::SyntaxError;
+use super::division::{Literal, PartitionedBy};
 use super::reader::Parser;
 use crate::tables::ColumnType;
 
@@ -17,6 +18,10 @@ pub struct TableDefinition {
     pub is_time_series: bool,
     /// Whether it may be there already.
     pub if_not_exists: bool,
+    /// What WITH says.
+    pub properties: Vec<(String, Literal)>,
+    /// How its rows are divided, if they are.
+    pub partitioned_by: Option<PartitionedBy>,
 }
 
 /// A column that is to be made.
@@ -59,7 +64,8 @@ impl TableDefinition {
     pub(super) fn read(parser: &mut Parser<'_>) -> Result<Self, SyntaxError> {
         let if_not_exists = parser.takes_all(&["IF", "NOT", "EXISTS"])?;
         let name = parser.name()?;
-        let mut table = Self { name, columns: Vec::new(), key: Vec::new(), is_time_series: false, if_not_exists };
+        let (columns, key, properties) = (Vec::new(), Vec::new(), Vec::new());
+        let mut table = Self { name, columns, key, is_time_series: false, if_not_exists, properties, partitioned_by: None };
         parser.expect_symbol('(')?;
         loop {
             if parser.takes("PRIMARY") {
@@ -79,9 +85,8 @@ impl TableDefinition {
                 parser.expect("COLLECTION")?;
             }
         }
-        if parser.is_next("WITH") || parser.is_next("PARTITION") {
-            return Err(SyntaxError("tables are not partitioned, and have no WITH, here: a table is in one place".to_owned()));
-        }
+        table.properties = parser.properties()?;
+        table.partitioned_by = parser.partitioned_by()?;
         Ok(table)
     }
 

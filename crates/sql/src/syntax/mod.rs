@@ -1,11 +1,13 @@
 //! A statement's words; which parts one has that does not only read. Expressions stay texts: SQLite reads them.
 
 mod definition;
+mod division;
 mod parser;
 mod reader;
 mod words;
 
 pub use definition::{ColumnDefinition, TableDefinition};
+pub use division::{Literal, PartitionedBy, RangeClause};
 pub use parser::{Statement, parse};
 pub use words::{Word, WordKind, is_blank, with_units_quoted, words};
 

@@ -2,6 +2,7 @@
 
 use super::SyntaxError;
 use super::definition::{ColumnDefinition, TableDefinition};
+use super::division::Literal;
 use super::reader::Parser;
 use super::words::{Word, words};
 
@@ -58,6 +59,8 @@ pub enum Statement {
     AddColumn(String, ColumnDefinition),
     /// ALTER TABLE … DROP COLUMN.
     DropColumn(String, String),
+    /// ALTER TABLE … DROP PARTITION FOR: the table, and a value of the data partition.
+    DropPartition(String, Literal),
 }
 
 /// Reads a statement.
@@ -124,6 +127,10 @@ impl Parser<'_> {
                 return Ok(Statement::AddColumn(table, ColumnDefinition::read(self)?.0));
             }
             self.expect("DROP")?;
+            if self.is_next("PARTITION") && self.words.get(1).is_some_and(|word| word.is("FOR")) {
+                self.takes_all(&["PARTITION", "FOR"])?;
+                return Ok(Statement::DropPartition(table, self.value_in_brackets()?));
+            }
             self.takes("COLUMN");
             return Ok(Statement::DropColumn(table, self.name()?));
         }

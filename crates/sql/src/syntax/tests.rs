@@ -54,7 +54,6 @@ fn what_is_no_statement_is_refused() {
         "CREATE TABLE t (a WORD)",
         "CREATE TABLE t (a INT PRIMARY KEY, b INT PRIMARY KEY)",
         "DROP TABLE a b",
-        "CREATE TABLE t (a INT) PARTITION BY HASH(a) PARTITIONS 3",
         "VACUUM",
         "ATTACH 'x' AS y",
         "PRAGMA x",
@@ -66,6 +65,40 @@ fn what_is_no_statement_is_refused() {
     ];
     for sql in wrong {
         assert!(parse(sql).is_err(), "{sql}");
+    }
+}
+
+#[test]
+fn divisions_are_read() {
+    let divided = |sql: &str| match parse(sql) {
+        Ok(Statement::CreateTable(table)) => (table.properties, table.partitioned_by),
+        other => panic!("{sql}: {other:?}"),
+    };
+    assert_eq!(divided("CREATE TABLE t (a INT)"), (Vec::new(), None));
+    let (properties, by) = divided("CREATE TABLE t (a INT) WITH (Expiration_Time = -30, unit='it''s') PARTITION BY HASH (a) PARTITIONS 8");
+    assert_eq!(properties, [("expiration_time".to_owned(), Literal::Integer(-30)), ("unit".to_owned(), Literal::Text("it's".to_owned()))]);
+    assert_eq!(by, Some(PartitionedBy { range: None, hash: Some(("a".to_owned(), 8)) }));
+    let (_, by) = divided("CREATE TABLE t (a INT) PARTITION BY RANGE(a) EVERY(30, day) SUBPARTITION BY HASH \"B\" SUBPARTITIONS 2;");
+    let range = RangeClause { column: "a".to_owned(), every: 30, unit: Some("DAY".to_owned()) };
+    assert_eq!(by, Some(PartitionedBy { range: Some(range), hash: Some(("B".to_owned(), 2)) }));
+    let dropped = |value| Ok(Statement::DropPartition("t".to_owned(), value));
+    assert_eq!(parse("ALTER TABLE t DROP PARTITION FOR (-5)"), dropped(Literal::Integer(-5)));
+    assert_eq!(parse("ALTER TABLE t DROP PARTITION FOR ('x')"), dropped(Literal::Text("x".to_owned())));
+    assert_eq!(parse("ALTER TABLE t DROP PARTITION"), Ok(Statement::DropColumn("t".to_owned(), "PARTITION".to_owned())));
+    for wrong in [
+        "CREATE TABLE t (a INT) WITH ()",
+        "CREATE TABLE t (a INT) WITH (a=1, A=2)",
+        "CREATE TABLE t (a INT) WITH (a=1.5)",
+        "CREATE TABLE t (a INT) WITH (a=99999999999999999999)",
+        "CREATE TABLE t (a INT) PARTITION BY HASH (a)",
+        "CREATE TABLE t (a INT) PARTITION BY HASH (a) PARTITIONS -1",
+        "CREATE TABLE t (a INT) PARTITION BY RANGE (a) EVERY (0.5)",
+        "CREATE TABLE t (a INT) PARTITION BY RANGE (a, b) EVERY (1)",
+        "CREATE TABLE t (a INT) PARTITION BY HASH (a) PARTITIONS 2 SUBPARTITION BY HASH (a) SUBPARTITIONS 2",
+        "ALTER TABLE t DROP PARTITION FOR ()",
+        "ALTER TABLE t DROP PARTITION FOR (1, 2)",
+    ] {
+        assert!(parse(wrong).is_err(), "{wrong}");
     }
 }
 
@@ -82,6 +115,8 @@ fn arbitrary_texts_are_refused_or_read() {
         "UPDATE t SET a = (SELECT 1), b = 'größe' -- c\n WHERE EXTRACT(DAY, at) = 0x1F",
         "CREATE TABLE IF NOT EXISTS t (a TIMESTAMP(3) PRIMARY KEY, `b` BLOB NOT NULL) USING TIMESERIES;",
         "CREATE INDEX i ON t (a, b) /* c */",
+        "CREATE TABLE t (a TIMESTAMP NOT NULL) WITH (expiration_time=-3, x='y') PARTITION BY RANGE (a) EVERY (1, DAY) SUBPARTITION BY HASH b SUBPARTITIONS 3",
+        "ALTER TABLE t DROP PARTITION FOR ('2020-01-01T00:00:00Z')",
     ];
     let mut state = 11_u64;
     let mut random = |below: usize| {

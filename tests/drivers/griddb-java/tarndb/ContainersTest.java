@@ -369,7 +369,7 @@ class ContainersTest extends Suite {
     expiring.setRowExpiration(1, TimeUnit.HOUR);
     ContainerInfo info = series(column("at", GSType.TIMESTAMP), column("v", GSType.DOUBLE));
     info.setTimeSeriesProperties(expiring);
-    assertRefused(UNSUPPORTED, () -> timeSeries("expiring", info));
+    assertRefused(IndexesTest.NOT_SUPPORTED, () -> timeSeries("expiring", info));
     mine.put(row(mine, 1L, "still there"));
   }
 

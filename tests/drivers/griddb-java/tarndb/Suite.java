@@ -31,6 +31,7 @@ import org.junit.jupiter.api.function.Executable;
 /** A connection to the server under test, and containers whose names belong to the suite. */
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 abstract class Suite {
+  static final int NOT_SUPPORTED = 1_007;
   static final int NO_CONTAINER = 10_016;
   static final int OTHER_SCHEMA = 10_017;
   static final int OTHER_KIND = 10_018;

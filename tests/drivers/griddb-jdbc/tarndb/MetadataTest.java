@@ -90,7 +90,7 @@ class MetadataTest extends Suite {
     assertEquals(List.of("MetadataTest_one|by_name|TREE|1|name"),
         rows("SELECT TABLE_NAME, INDEX_NAME, INDEX_TYPE, ORDINAL_POSITION, COLUMN_NAME FROM \"#INDEX_INFO\" WHERE INDEX_NAME = 'by_name'"));
     assertEquals(List.of("0|0|0"),
-        rows("SELECT (SELECT COUNT(*) FROM \"#table_partitions\"), (SELECT COUNT(*) FROM \"#views\"), (SELECT COUNT(*) FROM \"#event_triggers\")"));
+        rows("SELECT (SELECT COUNT(*) FROM \"#table_partitions\"" + of + "), (SELECT COUNT(*) FROM \"#views\"), (SELECT COUNT(*) FROM \"#event_triggers\")"));
   }
 
   @Test

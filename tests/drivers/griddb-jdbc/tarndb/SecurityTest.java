@@ -93,6 +93,27 @@ class SecurityTest {
   }
 
   @Test
+  void aReaderReadsAllDataPartitionsAndMakesNone() throws SQLException {
+    try (Connection owner = login("owner"); Statement statement = owner.createStatement()) {
+      statement.executeUpdate("CREATE TABLE parts (id INTEGER PRIMARY KEY, name STRING) PARTITION BY RANGE (id) EVERY (20000)");
+      statement.executeUpdate("INSERT OR REPLACE INTO parts SELECT n, 'n' || n FROM (" + QueriesTest.numbers(80_000) + ")");
+    }
+    try (Connection reader = login("reader"); Statement statement = reader.createStatement()) {
+      for (int i = 0; i < 3; i++) {
+        // Each is read by a client that has logged in as this one.
+        try (ResultSet rows = statement.executeQuery("SELECT COUNT(*), MAX(id) FROM parts WHERE name > 'n'")) {
+          assertEquals("80000|79999", Suite.text(rows));
+        }
+      }
+      Suite.assertRefused(NOT_ALLOWED, () -> statement.executeUpdate("INSERT INTO parts VALUES (-1, 'x')"));
+      Suite.assertRefused(NOT_ALLOWED, () -> statement.executeUpdate("ALTER TABLE parts DROP PARTITION FOR (1)"));
+      try (ResultSet rows = statement.executeQuery("SELECT COUNT(*) FROM \"#table_partitions\"")) {
+        assertEquals("4", Suite.text(rows));
+      }
+    }
+  }
+
+  @Test
   void whoMayNothingSeesNothing() throws SQLException {
     try (Connection nobody = login("nobody"); Statement statement = nobody.createStatement()) {
       Suite.assertRefused(NOT_ALLOWED, () -> statement.executeQuery("SELECT * FROM item"));

@@ -2,7 +2,7 @@
 
 use super::*;
 use model::record_set::NewBin;
-use model::{CONTAINER_OPTION, Index, IndexPart};
+use model::{CONTAINER_OPTION, Index, IndexPart, PARTITIONING_ENTRY};
 
 #[test]
 fn roles_wait_until_every_member_knows_them() {
@@ -151,6 +151,28 @@ fn spatial_indexes_of_containers_wait_until_every_member_knows_them() {
     assert_eq!(cluster.apply(&change(&tree, &cluster.state.clone())), Outcome::Done, "a TREE index is known since long");
     cluster.apply(&Command::Started { node: NodeId(1), previous: 1, profile: knows(1, 2, 4, 19) });
     assert_eq!(cluster.apply(&change(&spatial, &cluster.state.clone())), Outcome::Done);
+}
+
+#[test]
+fn partitioned_containers_wait_until_every_member_knows_them() {
+    let mut cluster = Cluster { state: State::founded(7, "test".to_owned(), knows(1, 1, 4, 19), Schema::empty(), 1), index: 1 };
+    let bin = NewBin { name: "n".to_owned(), kind: 1, kind_name: "integer", data_type: DataType::Text };
+    let mut schema = Schema::empty().declare_bins("test", "c", &[bin], 3).expect("names that can be").expect("a new set").schema;
+    let mut with_option = |entries: &[&str], version| {
+        let keyspace = Arc::make_mut(schema.keyspaces.get_mut("test").expect("the keyspace"));
+        let table = Arc::make_mut(keyspace.tables.get_mut("c").expect("the table"));
+        table.records = None;
+        let entries = entries.iter().map(|entry| ((*entry).to_owned(), String::new())).collect();
+        table.options.kept.insert(CONTAINER_OPTION.to_owned(), KeptOption::Map(entries));
+        schema.version = version;
+        schema_blob::encode(&schema)
+    };
+    let (plain, divided) = (with_option(&[], 98), with_option(&[PARTITIONING_ENTRY], 99));
+    let change = |document: &[u8], state: &State| Command::Schema { expected: state.schema.version, document: document.to_vec() };
+    assert_eq!(cluster.apply(&change(&divided, &cluster.state.clone())), Outcome::Refused(Refused::BadSchema));
+    assert_eq!(cluster.apply(&change(&plain, &cluster.state.clone())), Outcome::Done, "a container is known since long");
+    cluster.apply(&Command::Started { node: NodeId(1), previous: 1, profile: knows(1, 2, 4, 20) });
+    assert_eq!(cluster.apply(&change(&divided, &cluster.state.clone())), Outcome::Done);
 }
 
 #[test]

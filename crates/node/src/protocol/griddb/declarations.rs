@@ -5,6 +5,7 @@ use base::TableId;
 use cql::ddl::{self, SchemaEvent, SchemaEventTarget};
 use cql::permissions::Rights;
 use cql::wire::ChangeKind;
+use griddb::partitioning::Division;
 use griddb::{ContainerChange, ErrorCode, GridError};
 use model::{Permission, Resource, Schema};
 use std::sync::Arc;
@@ -64,6 +65,10 @@ impl SchemaChange for Declaration {
             let message = "SPATIAL indexes can be made once every member of the cluster runs a program that knows them";
             return Err(refused(GridError::unsupported(message)));
         }
+        if changed.schema.has_partitioned_containers() && !environment.knows_partitioned_containers {
+            let message = "partitioned tables can be made once every member of the cluster runs a program that knows them";
+            return Err(refused(GridError::unsupported(message)));
+        }
         let stored =
             |schema: &Schema| schema.table(&self.database, &changed.table.name).into_iter().flat_map(|table| table.stored()).collect();
         let (before, after): (Vec<TableId>, Vec<TableId>) = (stored(schema), stored(&changed.schema));
@@ -78,6 +83,10 @@ impl Declaration {
     fn check(&self, schema: &Schema, asker: &Arc<str>, kind: ChangeKind, table: &str) -> Result<(), GridError> {
         let (permission, resource) = match kind {
             ChangeKind::Created => (Permission::Create, Resource::AllTablesIn(self.database.to_string())),
+            // Who puts rows makes the data partitions that they need.
+            ChangeKind::Updated if matches!(self.change, ContainerChange::Divide(_, Division::Add(_))) => {
+                (Permission::Modify, Resource::table(&self.database, table))
+            }
             ChangeKind::Updated => (Permission::Alter, Resource::table(&self.database, table)),
             ChangeKind::Dropped => (Permission::Drop, Resource::table(&self.database, table)),
         };

@@ -2,7 +2,7 @@
 //!
 //! `client` is a connection with its client, whom `logins` logs in; `connection` is what the node asks of it; `rights` says what that may do, `audit` and `audited`
 //! what the audit log tells of it; `users` and `user_changes` list and change users and databases; `owners` says which
-//! member serves a partition.
+//! member serves a partition; `purges` deletes the rows of data partitions that were dropped.
 
 mod audit;
 mod audited;
@@ -12,6 +12,7 @@ mod declarations;
 mod failures;
 mod logins;
 mod owners;
+mod purges;
 mod rights;
 mod state;
 mod statements;
@@ -70,7 +71,8 @@ impl ClientProtocol for GridDb {
     }
 
     fn turn<R: Reactor<Message = Message>>(core: &mut Core, reactor: &mut R) -> Option<u64> {
-        Self::end_overdue(core, reactor)
+        let (overdue, purge) = (Self::end_overdue(core, reactor), Self::purge_dropped(core, reactor));
+        overdue.into_iter().chain(purge).min()
     }
 }
 

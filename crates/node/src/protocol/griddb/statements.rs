@@ -103,7 +103,8 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         let start = out.len();
         let (catalog, schema) = (Arc::clone(&self.core.protocols.griddb.catalog), Arc::clone(&self.core.schema));
         let Travelled { is_ipv6, transaction_timeout_s, database, body } = travelled;
-        let received_us = self.reactor.now().monotonic_us;
+        let now = self.reactor.now();
+        let (received_us, received_s) = (now.monotonic_us, now.wall_s().clamp(0, i64::from(u32::MAX)) as u32);
         let limited = match self.access() {
             Ok(limited) => limited,
             Err(error) => {
@@ -112,8 +113,17 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
             }
         };
         let access = limited.as_ref().map(|limited| limited as &dyn exec::Access);
-        let request =
-            exec::Request { catalog: &catalog, schema: &schema, database, body, transaction_timeout_s, received_us, is_ipv6, access };
+        let request = exec::Request {
+            catalog: &catalog,
+            schema: &schema,
+            database,
+            body,
+            transaction_timeout_s,
+            received_us,
+            received_s,
+            is_ipv6,
+            access,
+        };
         let outcome = match exec::start(request, statement, is_changed, out) {
             Ok(exec::Work::Answered) => return Progress::Replied,
             Ok(exec::Work::Run(execution)) => self.run(&execution, travelled, out),

@@ -111,6 +111,7 @@ impl Node {
                 body: &body,
                 transaction_timeout_s: 300,
                 received_us: 0,
+                received_s: 0,
                 is_ipv6: false,
                 access: None,
             };

@@ -6,6 +6,10 @@ use griddb::client::{self, ContainerId, Description, get_properties, read_proper
 use griddb::schema::{ColumnDefinition, read_columns};
 use griddb::wire::statement;
 use griddb::{ContainerName, GridError};
+use load::target::TargetError;
+
+/// What a server says of what it does not do.
+const UNSERVED: &str = "TXN_STATEMENT_TYPE_UNSUPPORTED";
 
 /// Where it is kept how far an import has come.
 pub(super) const STATE: &str = "tarndb_import";
@@ -33,7 +37,10 @@ pub(super) fn choose(source: &mut Link<'_>, database: &str, wanted: &[String]) -
     let (mut containers, mut left_out) = (Vec::new(), Vec::new());
     for name in chosen {
         match described(source, &name)? {
-            Ok(Some(container)) => containers.push(container),
+            Ok(Some(container)) => match unserved(source, &container)? {
+                None => containers.push(container),
+                Some(why) => left_out.push(format!("container {name}: {why}")),
+            },
             // It was dropped meanwhile.
             Ok(None) => {}
             Err(error) => left_out.push(format!("container {name}: {}", error.message)),
@@ -64,6 +71,17 @@ fn names(source: &mut Link<'_>) -> Result<Vec<ContainerName>, ImportError> {
 pub(super) fn described(side: &mut Link<'_>, name: &ContainerName) -> Result<Result<Option<Description>, GridError>, ImportError> {
     let place = (statement::GET_CONTAINER_PROPERTIES, name);
     side.ask("to describe container", place, |out| get_properties(name, &[], out), |reader| Ok(read_properties(reader)))
+}
+
+/// Why clients of NoSQL are not given a container, if they are not: it is a partitioned table of TarnDB's.
+fn unserved(source: &mut Link<'_>, container: &Description) -> Result<Option<String>, ImportError> {
+    let Description { name, kind, .. } = container;
+    let write = |out: &mut Vec<u8>| client::name_container(name, *kind, out);
+    match source.ask("to get container", (statement::GET_CONTAINER, name), write, client::read_container) {
+        Ok(_) => Ok(None),
+        Err(ImportError::GridDb { error: TargetError::Refused { kind: UNSERVED, message, .. }, .. }) => Ok(Some(message)),
+        Err(other) => Err(other),
+    }
 }
 
 /// Makes a container, unless it is there. The server takes one whose columns are in another order for the same; rows are put in that of the source.
@@ -117,7 +135,7 @@ mod tests {
         let (a, b, c) = (column("a", ElementType::Long), column("b", ElementType::String), column("c", ElementType::String));
         let (name, id) = (ContainerName::parse("t"), ContainerId { id: 1, version: 0 });
         let columns = vec![a.clone(), b.clone(), c.clone()];
-        let container = Description { id, name, kind: Kind::Collection, columns, key_len: 1, indexes: Vec::new() };
+        let container = Description { id, name, kind: Kind::Collection, columns, key_len: 1, indexes: Vec::new(), partitioning: None };
         let differs = |there: &[&ColumnDefinition], key_len| {
             let there: Vec<ColumnDefinition> = there.iter().map(|column| (*column).clone()).collect();
             check(&container, &there, key_len).map_err(|error| error.to_string())

@@ -30,7 +30,7 @@ impl<'a> State<'a> {
         let column = |name: &str, element| ColumnDefinition { name: name.to_owned(), element, is_array: false, is_not_null: true };
         let columns = vec![column("container", ElementType::String), column("done_at_ms", ElementType::Long)];
         let (name, id) = (ContainerName::parse(STATE), ContainerId { id: 0, version: 0 });
-        let mut container = Description { id, name, kind: Kind::Collection, columns, key_len: 1, indexes: Vec::new() };
+        let mut container = Description { id, name, kind: Kind::Collection, columns, key_len: 1, indexes: Vec::new(), partitioning: None };
         container.id = containers::make(&mut target, &container)?;
         let (mut found, mut state) = (HashMap::new(), None::<Vec<u8>>);
         loop {

@@ -174,7 +174,7 @@ mod tests {
         ];
         let columns = kinds.map(|(name, element)| column(name, element)).to_vec();
         let (name, id) = (ContainerName::parse("t"), ContainerId { id: 1, version: 0 });
-        let container = Description { id, name, kind: Kind::Collection, columns, key_len: 5, indexes: Vec::new() };
+        let container = Description { id, name, kind: Kind::Collection, columns, key_len: 5, indexes: Vec::new(), partitioning: None };
         let nano = Instant { us: 1, ns: 5 }.nano_wire().to_vec();
         let key =
             vec![b"x".to_vec(), (-5_i32).to_le_bytes().to_vec(), 7_000_i64.to_le_bytes().to_vec(), 8_i64.to_le_bytes().to_vec(), nano];
