@@ -21,7 +21,7 @@ TABLE = {
     "aerospike": ["model", "script"],
     "griddb": ["model"],
     "sql": [],
-    "griddb-sql": ["griddb", "sql"],
+    "griddb-sql": ["griddb", "sql", "tls"],
     "engine": ["io"],
     "replica": ["base"],
     "tls": ["base"],

@@ -61,7 +61,7 @@ mod tests;
 pub use batch::WriteBatch;
 pub use config::Config;
 pub use dead_runs::DeadRun;
-pub use encryption::{LogKey, SegmentCipher};
+pub use encryption::{LogKey, SegmentCipher, xts};
 pub use engine::Engine;
 pub use error::{Damage, DataLoss, Miss, NoSpace, OpenError, ReadError, ReceivedError, StableLoss, WriteError};
 pub use format::mark::{Mark, RunState};

@@ -1,15 +1,19 @@
 //! A client of the node's own port for GridDB: as whoever has logged in over SQL, so that what it does is permitted, routed, audited and bounded as any
 //! client's.
 
+pub(crate) use crate::node::lock;
+use crate::node::{SqlNode, SqlTls};
+use crate::transport::{Input, Output, split};
 use griddb::wire::{FrameHeader, Options, Reader, ReplyBody, ReplyHeader, Status, statement};
 use griddb::{ErrorCode, GridError, PUBLIC_DATABASE};
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
-use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::io::ErrorKind;
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+use tls::Session;
 
 /// Bytes of a reply: what rows have at most, and some.
 const REPLY_BYTES_MAX: usize = 64 << 20;
@@ -36,7 +40,8 @@ impl From<GridError> for Refusal {
 
 /// A connection to the node.
 pub(crate) struct Client {
-    stream: TcpStream,
+    input: Input,
+    output: Arc<Mutex<Output>>,
     is_ipv6: bool,
     last_id: i64,
     uuid: [u8; 16],
@@ -47,7 +52,7 @@ pub(crate) struct Client {
     is_cancelled: Arc<AtomicBool>,
     /// What it has logged in to.
     database: Box<str>,
-    node: SocketAddr,
+    node: SqlNode,
     /// What it has logged in with.
     login: Vec<u8>,
     /// Others that have logged in as it has, and have nothing to do.
@@ -62,7 +67,7 @@ const IDLE_MAX: usize = 8;
 /// What makes clients that log in as another one has.
 #[derive(Clone)]
 pub(crate) struct Others {
-    node: SocketAddr,
+    node: SqlNode,
     login: Vec<u8>,
     is_cancelled: Arc<AtomicBool>,
     idle: Idle,
@@ -79,7 +84,7 @@ impl Others {
     /// # Errors
     /// What the node says: whoever it is may have as many as are allowed.
     pub(crate) fn connect(&self) -> Result<Client, Refusal> {
-        let mut client = Client::connect(self.node, Arc::clone(&self.is_cancelled))?;
+        let mut client = Client::connect(&self.node, Arc::clone(&self.is_cancelled))?;
         client.log_in(&self.login)?;
         Ok(client)
     }
@@ -98,13 +103,12 @@ impl Client {
     ///
     /// # Errors
     /// The node does not answer.
-    pub(crate) fn connect(node: SocketAddr, is_cancelled: Arc<AtomicBool>) -> Result<Self, Refusal> {
-        let stream = TcpStream::connect(node).map_err(|error| unreachable_node(&error))?;
-        let configured = stream.set_nodelay(true).and_then(|()| stream.set_read_timeout(Some(POLL)));
-        configured.map_err(|error| unreachable_node(&error))?;
-        let is_ipv6 = node.ip().to_canonical().is_ipv6();
+    pub(crate) fn connect(node: &SqlNode, is_cancelled: Arc<AtomicBool>) -> Result<Self, Refusal> {
+        let (input, output) = open(node)?;
+        let is_ipv6 = node.address.ip().to_canonical().is_ipv6();
         let mut client = Self {
-            stream,
+            input,
+            output,
             is_ipv6,
             last_id: 0,
             uuid: random_uuid(),
@@ -113,7 +117,7 @@ impl Client {
             is_broken: false,
             is_cancelled,
             database: PUBLIC_DATABASE.into(),
-            node,
+            node: node.clone(),
             login: Vec::new(),
             idle: Idle::default(),
         };
@@ -136,7 +140,7 @@ impl Client {
     /// What makes others that log in as it has.
     pub(crate) fn others(&self) -> Others {
         let (login, is_cancelled, idle) = (self.login.clone(), Arc::clone(&self.is_cancelled), Arc::clone(&self.idle));
-        Others { node: self.node, login, is_cancelled, idle }
+        Others { node: self.node.clone(), login, is_cancelled, idle }
     }
 
     /// What it has logged in to.
@@ -189,7 +193,7 @@ impl Client {
 
     /// Sends the request, and takes the body of the reply.
     fn exchange(&mut self) -> Result<Vec<u8>, Refusal> {
-        self.stream.write_all(&self.request).map_err(|error| unreachable_node(&error))?;
+        lock(&self.output).send(&self.request).map_err(|error| unreachable_node(&error))?;
         let header_bytes = if self.is_ipv6 { 32 } else { 20 };
         let mut header = [0; 32];
         self.fill(&mut header[..header_bytes])?;
@@ -203,7 +207,7 @@ impl Client {
     fn fill(&mut self, mut bytes: &mut [u8]) -> Result<(), Refusal> {
         let began = Instant::now();
         while !bytes.is_empty() {
-            match self.stream.read(bytes) {
+            match self.input.read(bytes) {
                 Ok(0) => return Err(unreachable_node(&"it has closed the connection")),
                 Ok(read) => bytes = &mut bytes[read..],
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted) => {
@@ -219,6 +223,20 @@ impl Client {
         }
         Ok(())
     }
+}
+
+/// A connection in plain, or by TLS from its first byte where clients have to.
+fn open(node: &SqlNode) -> Result<(Input, Arc<Mutex<Output>>), Refusal> {
+    let unreachable = |error| unreachable_node(&error);
+    let stream = TcpStream::connect(node.address).map_err(unreachable)?;
+    stream.set_nodelay(true).and_then(|()| stream.set_read_timeout(Some(POLL))).map_err(unreachable)?;
+    let (mut input, output) = split(stream).map_err(unreachable)?;
+    if let Some(SqlTls { tls, is_required: true }) = &node.tls {
+        let session = Session::to_itself(tls).map_err(|error| unreachable_node(&error))?;
+        let session = session.ok_or_else(|| unreachable_node(&"it wants certificates of clients, and has none to show itself"))?;
+        input.begin_tls(session).map_err(unreachable)?;
+    }
+    Ok((input, output))
 }
 
 /// What the node has answered.
@@ -259,9 +277,4 @@ pub(crate) fn cancelled() -> GridError {
 fn unreachable_node(why: &dyn std::fmt::Display) -> Refusal {
     let error = GridError::new(ErrorCode::TXN_PARTITION_STATE_UNMATCH, format!("the node cannot be asked for rows: {why}"));
     Refusal { status: Status::NodeError, error, is_undone: false }
-}
-
-/// Locks what another thread may have panicked with.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

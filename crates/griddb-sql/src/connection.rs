@@ -1,14 +1,15 @@
 //! A connection: one thread reads what arrives, answers heartbeats and takes cancellations; another one does the statements, in their order.
 
-use crate::client::lock;
+use crate::node::{SqlNode, SqlTls, lock};
 use crate::request::{SQL_CANCEL, read_cancel};
 use crate::running::Running;
 use crate::session::Session;
-use griddb::session::partition_address;
+use crate::transport::{Input, Output, split};
+use griddb::session::{Transports, asks_for_tls, partition_address};
 use griddb::wire::{FrameHeader, Reader, ReplyHeader, Statement, Status, put_i32, statement};
 use griddb::{ErrorCode, GridError};
-use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::io::{ErrorKind, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex};
@@ -32,13 +33,15 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 const WAITING_MAX: usize = 4;
 
 /// Serves a client until it goes.
-pub(crate) fn serve(stream: TcpStream, node: SocketAddr) -> std::io::Result<()> {
+pub(crate) fn serve(stream: TcpStream, node: SqlNode) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(IDLE_TICK))?;
     stream.set_write_timeout(Some(WRITE_TIMEOUT))?;
     let running = Arc::new(Running::default());
-    let output = Arc::new(Mutex::new(stream.try_clone()?));
     let is_ipv6 = stream.peer_addr()?.ip().to_canonical().is_ipv6();
+    let address = stream.local_addr()?;
+    let (input, output) = split(stream)?;
+    let tls = node.tls.clone();
     let (sender, bodies) = sync_channel(WAITING_MAX);
     let has_logged_in = Arc::new(AtomicBool::new(false));
     let worker = Worker {
@@ -49,9 +52,9 @@ pub(crate) fn serve(stream: TcpStream, node: SocketAddr) -> std::io::Result<()> 
         running: Arc::clone(&running),
     };
     let thread = std::thread::Builder::new().name("tarndb-sql".to_owned()).spawn(move || worker.work(&bodies))?;
-    let address = stream.local_addr()?;
     let mut reader = FrameReader {
-        stream,
+        input,
+        tls,
         is_ipv6,
         address,
         output,
@@ -64,7 +67,7 @@ pub(crate) fn serve(stream: TcpStream, node: SocketAddr) -> std::io::Result<()> 
     // Nobody waits for what runs.
     running.cancel_all();
     drop(sender);
-    let _ = reader.stream.shutdown(Shutdown::Both);
+    reader.input.shutdown();
     // Its panic was told by its own thread.
     let _ = thread.join();
     read
@@ -73,7 +76,7 @@ pub(crate) fn serve(stream: TcpStream, node: SocketAddr) -> std::io::Result<()> 
 /// Does the statements.
 struct Worker {
     session: Session,
-    output: Arc<Mutex<TcpStream>>,
+    output: Arc<Mutex<Output>>,
     is_ipv6: bool,
     has_logged_in: Arc<AtomicBool>,
     running: Arc<Running>,
@@ -89,8 +92,8 @@ impl Worker {
             self.has_logged_in.store(self.session.has_logged_in(), Ordering::Release);
             self.running.answered();
             let mut output = lock(&self.output);
-            if output.write_all(&out).is_err() {
-                let _ = output.shutdown(Shutdown::Both);
+            if output.send(&out).is_err() {
+                output.shutdown();
                 break;
             }
             if out.capacity() > 4 << 20 {
@@ -102,10 +105,11 @@ impl Worker {
 
 /// Reads what arrives.
 struct FrameReader {
-    stream: TcpStream,
+    input: Input,
+    tls: Option<SqlTls>,
     is_ipv6: bool,
     address: SocketAddr,
-    output: Arc<Mutex<TcpStream>>,
+    output: Arc<Mutex<Output>>,
     running: Arc<Running>,
     has_logged_in: Arc<AtomicBool>,
     began: Instant,
@@ -145,15 +149,16 @@ impl FrameReader {
     /// Fills a buffer; false if the client has gone, or does not log in.
     fn fill(&mut self, mut bytes: &mut [u8]) -> std::io::Result<bool> {
         while !bytes.is_empty() {
+            // However slowly bytes come.
+            if !self.has_logged_in.load(Ordering::Acquire) && self.began.elapsed() > LOGIN_TIMEOUT {
+                return Ok(false);
+            }
             self.set_tick()?;
-            match self.stream.read(bytes) {
+            match self.input.read(bytes) {
                 Ok(0) => return Ok(false),
                 Ok(read) => bytes = &mut bytes[read..],
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted) => {
                     self.running.check_deadline();
-                    if !self.has_logged_in.load(Ordering::Acquire) && self.began.elapsed() > LOGIN_TIMEOUT {
-                        return Ok(false);
-                    }
                 }
                 Err(error) => return Err(error),
             }
@@ -165,13 +170,23 @@ impl FrameReader {
     fn received(&mut self, body: Vec<u8>, bodies: &SyncSender<Vec<u8>>) -> std::io::Result<bool> {
         let Ok(statement) = Statement::read(&body, self.is_ipv6) else { return Ok(false) };
         let mut arguments = statement.arguments;
+        let offered = self.offered();
+        if !self.input.is_secured()
+            && let Some(goes_on) = self.agree_on_transport(&statement, offered)?
+        {
+            return Ok(goes_on);
+        }
         match statement.number() {
-            statement::CONNECT => self.reply(statement.reply, |out| connect(statement.reply, &mut arguments, out)),
+            statement::CONNECT => {
+                self.reply(statement.reply, |out| connect(statement.reply, &mut arguments, offered, out))?;
+                Ok(true)
+            }
             statement::DISCONNECT => Ok(false),
             statement::GET_PARTITION_ADDRESS => {
                 // A session is its connection's: it stays where it was made.
                 let owner = |_| self.address;
-                self.reply(statement.reply, |out| partition_address(&statement, &mut arguments, self.is_ipv6, self.address, owner, out))
+                self.reply(statement.reply, |out| partition_address(&statement, &mut arguments, self.is_ipv6, self.address, owner, out))?;
+                Ok(true)
             }
             SQL_CANCEL => {
                 if let Ok(query) = read_cancel(arguments) {
@@ -196,25 +211,52 @@ impl FrameReader {
     fn set_tick(&mut self) -> std::io::Result<()> {
         let tick = if self.running.is_busy() { TICK } else { IDLE_TICK };
         if tick != self.tick {
-            self.stream.set_read_timeout(Some(tick))?;
+            self.input.set_read_timeout(tick)?;
             self.tick = tick;
         }
         Ok(())
     }
 
+    /// By what bytes may pass.
+    fn offered(&self) -> Transports {
+        Transports { plain: self.tls.as_ref().is_none_or(|tls| !tls.is_required), tls: self.tls.is_some() }
+    }
+
+    /// Answers a statement in plaintext after which the connection does not go on as it is: it goes over to TLS, or ends.
+    fn agree_on_transport(&mut self, statement: &Statement<'_>, offered: Transports) -> std::io::Result<Option<bool>> {
+        let is_connect = statement.number() == statement::CONNECT;
+        let session = match &self.tls {
+            Some(tls) if is_connect && asks_for_tls(statement.arguments) => {
+                Some(tls::Session::with_client(&tls.tls).map_err(std::io::Error::other)?)
+            }
+            _ if offered.plain => return Ok(None),
+            _ => None,
+        };
+        let is_done = self.reply(statement.reply, |out| {
+            let required =
+                || GridError::new(ErrorCode::TXN_AUTH_FAILED, "this server is to be spoken to by TLS: switch it on in the client");
+            if is_connect { connect(statement.reply, &mut { statement.arguments }, offered, out) } else { Err(required()) }
+        })?;
+        let Some(session) = session.filter(|_| is_done) else { return Ok(Some(false)) };
+        self.input.begin_tls(session)?;
+        Ok(Some(true))
+    }
+
+    /// Sends a reply; whether it says that the statement was done.
     fn reply(&self, header: ReplyHeader, write: impl FnOnce(&mut Vec<u8>) -> Result<(), GridError>) -> std::io::Result<bool> {
         let mut out = Vec::new();
-        if let Err(error) = write(&mut out) {
+        let done = write(&mut out);
+        if let Err(error) = &done {
             out.clear();
-            header.write_error(Status::StatementError, &error, &mut out);
+            header.write_error(Status::StatementError, error, &mut out);
         }
-        lock(&self.output).write_all(&out)?;
-        Ok(true)
+        lock(&self.output).send(&out)?;
+        Ok(done.is_ok())
     }
 }
 
-/// CONNECT: the version, which of SQL is negative, and that TLS does not follow. Later it is a heartbeat.
-fn connect(reply: ReplyHeader, arguments: &mut Reader<'_>, out: &mut Vec<u8>) -> Result<(), GridError> {
+/// CONNECT: the version, which of SQL is negative, and what is offered. Later it is a heartbeat.
+fn connect(reply: ReplyHeader, arguments: &mut Reader<'_>, offered: Transports, out: &mut Vec<u8>) -> Result<(), GridError> {
     let version = arguments.i32()?;
     if version != VERSION {
         let message = format!("clients of version {VERSION} of the protocol of SQL are served, not of {version}");
@@ -227,7 +269,7 @@ fn connect(reply: ReplyHeader, arguments: &mut Reader<'_>, out: &mut Vec<u8>) ->
     // Users are the database's own.
     out.push(0);
     put_i32(out, 2);
-    out.extend_from_slice(&[1, 0]);
+    out.extend_from_slice(&[u8::from(offered.plain), u8::from(offered.tls)]);
     reply.end(out);
     Ok(())
 }

@@ -5,7 +5,7 @@ use griddb::partitioning::Partitioning;
 use griddb::schema::{ColumnDefinition, Kind};
 use griddb::wire::{Options, Reader, put_i32, put_i64, statement};
 use griddb::{ContainerName, ElementType, GridError, IndexKind, PARTITION_COUNT, id_of_part};
-use sql::{Column, ColumnType, Lookup, Table};
+use sql::{Column, ColumnType, Lookup, ResultColumn, Table};
 use std::sync::Arc;
 
 use crate::client::{Client, Refusal};
@@ -157,7 +157,7 @@ fn column_type(element: ElementType) -> ColumnType {
 /// The type of a container's column that is one of SQL's; none of what SQL cannot show.
 pub(crate) fn element_type(kind: ColumnType) -> Option<ElementType> {
     Some(match kind {
-        ColumnType::Text => ElementType::String,
+        ColumnType::Text | ColumnType::TimestampText => ElementType::String,
         ColumnType::Bool => ElementType::Bool,
         ColumnType::Byte => ElementType::Byte,
         ColumnType::Short => ElementType::Short,
@@ -171,6 +171,12 @@ pub(crate) fn element_type(kind: ColumnType) -> Option<ElementType> {
         ColumnType::Blob => ElementType::Blob,
         ColumnType::Opaque => return None,
     })
+}
+
+/// A view's column; of what no type is known is called a text.
+pub(crate) fn view_column(column: ResultColumn) -> ColumnDefinition {
+    let element = column.kind.and_then(element_type).unwrap_or(ElementType::String);
+    ColumnDefinition { name: column.name, element, is_array: false, is_not_null: false }
 }
 
 /// The block of options of a request that has none.

@@ -41,6 +41,8 @@ pub(crate) fn define(client: &mut Client, statement: &Statement) -> Result<(), R
             let container = existing(client, table)?;
             places::divide(client, &container, &Division::Drop(division::interval_of(&container, value)?))
         }
+        // These write rows.
+        Statement::CreateView { .. } | Statement::DropView(..) => Ok(()),
         Statement::Read | Statement::Insert { .. } | Statement::Update { .. } | Statement::Delete { .. } => Ok(()),
     }
 }

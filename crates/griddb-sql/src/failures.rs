@@ -15,7 +15,7 @@ pub(crate) fn refusal(error: QueryError) -> Refusal {
     let code = match &error {
         QueryError::Statement(_) => ErrorCode::SQL_COMPILE_SYNTAX_ERROR,
         QueryError::Computation(_) => ErrorCode::SQL_EXECUTION_FAILED,
-        QueryError::Memory => ErrorCode::CM_NO_MEMORY,
+        QueryError::Memory | QueryError::Spill(_) => ErrorCode::CM_NO_MEMORY,
         QueryError::Interrupted => return cancelled().into(),
         QueryError::Source(_) => ErrorCode::DS_DS_STATEMENT_FAILED,
     };

@@ -8,6 +8,8 @@
 //! |---|---|
 //! | `port` | accepts clients |
 //! | `connection` | frames, heartbeats, cancellations |
+//! | `transport` | bytes as they are, or by TLS |
+//! | `node` | where the node is, and how it speaks TLS |
 //! | `session`, `running`, `pages` | what statements do; what stops them; their results |
 //! | `request`, `result`, `heads` | the bytes of statement 400; what statements to the node begin with |
 //! | `source`, `rows`, `container` | containers as tables of queries |
@@ -16,6 +18,7 @@
 //! | `meta`, `metatables` | tables about tables, for `DatabaseMetaData` and for applications |
 //! | `failures` | why statements fail, in GridDB's terms |
 //! | `define`, `division` | CREATE, ALTER, DROP; how tables are partitioned |
+//! | `views`, `define_view` | views: where they are kept; how they are made |
 //! | `client` | the connection to the node |
 
 mod cells;
@@ -23,12 +26,14 @@ mod client;
 mod connection;
 mod container;
 mod define;
+mod define_view;
 mod division;
 mod failures;
 mod heads;
 mod locked;
 mod meta;
 mod metatables;
+mod node;
 mod pages;
 mod parts;
 mod places;
@@ -42,9 +47,12 @@ mod scan;
 mod session;
 mod source;
 mod transaction;
+mod transport;
+mod views;
 mod write;
 
 #[cfg(test)]
 mod tests;
 
+pub use node::{SqlNode, SqlTls};
 pub use port::SqlPort;

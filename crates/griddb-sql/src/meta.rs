@@ -3,6 +3,7 @@
 use crate::client::{Client, Refusal};
 use crate::container::Container;
 use crate::metatables::{self, Columns, text, type_name};
+use crate::views::{self, View};
 use griddb::ElementType;
 use griddb::client::IndexDescription;
 use griddb::instant::Precision;
@@ -151,26 +152,47 @@ pub(crate) fn find(name: &str) -> Option<Arc<Table>> {
 ///
 /// # Errors
 /// What the node says.
-pub(crate) fn scan(client: &mut Client, table: &Table) -> Result<Box<dyn Scan>, SourceError> {
-    Ok(Box::new(MadeRows { rows: rows(client, &table.name)?.into_iter(), current: Vec::new() }))
+pub(crate) fn scan(client: &mut Client, table: &Table, views: &[View]) -> Result<Box<dyn Scan>, SourceError> {
+    let mut rows = rows(client, &table.name)?;
+    views.iter().for_each(|view| view_rows(&table.name, client.database(), view, &mut rows));
+    Ok(Box::new(MadeRows { rows: rows.into_iter(), current: Vec::new() }))
+}
+
+/// Whether a table tells of views, and if so whether of their columns, too.
+pub(crate) fn tells_views(table: &str) -> Option<bool> {
+    match table {
+        "#_driver_tables" | "#views" => Some(false),
+        "#_driver_columns" | "#columns" => Some(true),
+        _ => None,
+    }
+}
+
+fn view_rows(table: &str, database: &str, view: &View, rows: &mut Vec<Vec<Value>>) {
+    match table {
+        "#_driver_tables" => rows.push(table_row(&view.name, "VIEW")),
+        "#_driver_columns" => rows.extend(view.columns.iter().enumerate().map(|(at, column)| column_row(&view.name, at, column))),
+        _ => metatables::rows_of_view(table, database, view, rows),
+    }
+}
+
+fn table_row(name: &str, kind: &str) -> Vec<Value> {
+    let mut row = vec![Value::Null; 10];
+    row[2] = text(name);
+    row[3] = text(kind);
+    row
 }
 
 fn rows(client: &mut Client, table: &str) -> Result<Vec<Vec<Value>>, Refusal> {
     let of_each = |client: &mut Client, make: fn(&Container, &mut Vec<Vec<Value>>)| {
         let mut rows = Vec::new();
-        Container::all(client)?.iter().for_each(|container| make(container, &mut rows));
+        shown(client)?.iter().for_each(|container| make(container, &mut rows));
         Ok(rows)
     };
     match table {
-        "#_driver_tables" => of_each(client, |container, rows| {
-            let mut row = vec![Value::Null; 10];
-            row[2] = text(&container.table.name);
-            row[3] = text("TABLE");
-            rows.push(row);
-        }),
-        "#_driver_table_types" => Ok(vec![vec![text("TABLE")]]),
+        "#_driver_tables" => of_each(client, |container, rows| rows.push(table_row(&container.table.name, "TABLE"))),
+        "#_driver_table_types" => Ok(vec![vec![text("TABLE")], vec![text("VIEW")]]),
         "#_driver_columns" => of_each(client, |container, rows| {
-            rows.extend(container.columns.iter().enumerate().map(|(at, column)| column_row(container, at, column)));
+            rows.extend(container.columns.iter().enumerate().map(|(at, column)| column_row(&container.table.name, at, column)));
         }),
         "#_driver_primary_keys" => of_each(client, |container, rows| {
             for (at, column) in container.columns.iter().take(container.key_len).enumerate() {
@@ -185,17 +207,24 @@ fn rows(client: &mut Client, table: &str) -> Result<Vec<Vec<Value>>, Refusal> {
         "#_driver_cluster_info" => Ok(vec![vec![Value::Integer(VERSION.0), Value::Integer(VERSION.1), text("")]]),
         metatable => {
             let mut rows = Vec::new();
-            let containers = Container::all(client)?;
+            let containers = shown(client)?;
             containers.iter().for_each(|container| metatables::rows_of(metatable, client.database(), container, &mut rows));
             Ok(rows)
         }
     }
 }
 
-fn column_row(container: &Container, at: usize, column: &ColumnDefinition) -> Vec<Value> {
+/// All containers but the one where views are kept.
+fn shown(client: &mut Client) -> Result<Vec<Container>, Refusal> {
+    let mut containers = Container::all(client)?;
+    containers.retain(|container| !views::is_container(&container.table.name));
+    Ok(containers)
+}
+
+fn column_row(table: &str, at: usize, column: &ColumnDefinition) -> Vec<Value> {
     let kind = TYPES.iter().find(|(element, _)| *element == column.element && !column.is_array).map_or(TYPE_OTHER, |(_, kind)| *kind);
     let mut row = vec![Value::Null; 24];
-    row[2] = text(&container.table.name);
+    row[2] = text(table);
     row[3] = text(&column.name);
     row[4] = Value::Integer(kind);
     row[5] = type_name(column);

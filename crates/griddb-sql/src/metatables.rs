@@ -4,6 +4,7 @@
 //! They tell of the database that the client is in, and of containers that it may know of.
 
 use crate::container::Container;
+use crate::views::View;
 use griddb::partitioning::{HashDivision, Partitioning};
 use griddb::schema::{ColumnDefinition, Kind};
 use griddb::{IndexKind, PARTITION_COUNT};
@@ -114,7 +115,19 @@ pub(crate) fn rows_of(table: &str, database: &str, container: &Container, rows: 
                 [own(), vec![boundary, Value::Integer(cluster_partition(container, part)), Value::Null, Value::Null]].concat()
             })
         })),
-        // There are no views or triggers.
+        // There are no triggers. Views are told of by `rows_of_view`.
+        _ => {}
+    }
+}
+
+/// Appends the rows that a view has in a metatable.
+pub(crate) fn rows_of_view(table: &str, database: &str, view: &View, rows: &mut Vec<Vec<Value>>) {
+    let own = || vec![text(database), text(&view.name)];
+    match table {
+        "#views" => rows.push([own(), vec![text(&view.definition)]].concat()),
+        "#columns" => rows.extend(view.columns.iter().zip(1..).map(|(column, position)| {
+            [own(), vec![Value::Integer(position), type_name(column), text(&column.name), Value::Integer(1)]].concat()
+        })),
         _ => {}
     }
 }

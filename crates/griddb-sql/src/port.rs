@@ -1,6 +1,7 @@
 //! The listener.
 
 use crate::connection;
+use crate::node::SqlNode;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -32,16 +33,16 @@ impl SqlPort {
         self.address
     }
 
-    /// Serves clients from now on, so many at once, with the rows of the node that clients of GridDB reach there. Each has two threads and a connection to the node.
+    /// Serves clients from now on, so many at once, with the rows of the node. Each has two threads and a connection to the node.
     ///
     /// # Errors
     /// There is no thread for it.
-    pub fn start(self, node: SocketAddr, connections_max: usize) -> std::io::Result<()> {
+    pub fn start(self, node: SqlNode, connections_max: usize) -> std::io::Result<()> {
         let served = Arc::new(AtomicUsize::new(0));
         let accept = move || {
             for stream in self.listener.incoming() {
                 match stream {
-                    Ok(stream) => begin(stream, node, connections_max, &served),
+                    Ok(stream) => begin(stream, &node, connections_max, &served),
                     Err(error) => {
                         tracing::debug!(%error, "a client of SQL could not be accepted");
                         std::thread::sleep(ACCEPT_REST);
@@ -63,7 +64,7 @@ impl Drop for Served {
     }
 }
 
-fn begin(stream: TcpStream, node: SocketAddr, connections_max: usize, served: &Arc<AtomicUsize>) {
+fn begin(stream: TcpStream, node: &SqlNode, connections_max: usize, served: &Arc<AtomicUsize>) {
     let before = served.fetch_add(1, Ordering::AcqRel);
     let one = Served(Arc::clone(served));
     if before >= connections_max {
@@ -71,6 +72,7 @@ fn begin(stream: TcpStream, node: SocketAddr, connections_max: usize, served: &A
         let _ = connection::refuse(stream, connections_max);
         return;
     }
+    let node = node.clone();
     let serve = move || {
         let _one = one;
         if let Err(error) = connection::serve(stream, node) {

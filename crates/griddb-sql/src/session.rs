@@ -3,7 +3,9 @@
 use crate::client::lock;
 use crate::client::{Client, Refusal};
 use crate::define;
+use crate::define_view::{self, NewView};
 use crate::failures::{refusal, syntax_error};
+use crate::node::SqlNode;
 use crate::pages::OpenRows;
 use crate::request::{Operation, SqlRequest};
 use crate::result::{Outcome, write_reply};
@@ -16,7 +18,6 @@ use griddb::{ErrorCode, GridError};
 use sql::syntax;
 use sql::{Query, Tables, Value};
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 /// Statements that are open at once.
@@ -31,7 +32,7 @@ struct Open {
 
 /// A connection's state.
 pub(crate) struct Session {
-    node: SocketAddr,
+    node: SqlNode,
     running: Arc<Running>,
     client: Option<Arc<Mutex<Client>>>,
     /// What it has logged in with, for when the connection to the node is lost.
@@ -40,7 +41,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(crate) fn new(node: SocketAddr, running: Arc<Running>) -> Self {
+    pub(crate) fn new(node: SqlNode, running: Arc<Running>) -> Self {
         Self { node, running, client: None, login: Vec::new(), queries: BTreeMap::new() }
     }
 
@@ -87,7 +88,7 @@ impl Session {
     }
 
     fn connect(&self, login: &[u8]) -> Result<(Client, Vec<u8>), Refusal> {
-        let mut client = Client::connect(self.node, Arc::clone(&self.running.is_cancelled))?;
+        let mut client = Client::connect(&self.node, Arc::clone(&self.running.is_cancelled))?;
         let answer = client.log_in(login)?;
         Ok((client, answer))
     }
@@ -209,7 +210,16 @@ impl Session {
             syntax::Statement::Insert { table, columns, rows, replaces } => writing.insert(table, columns, rows, *replaces)?,
             syntax::Statement::Update { table, assignments, rest } => writing.change(table, assignments, rest)?,
             syntax::Statement::Delete { table, rest } => writing.change(table, &[], rest)?,
+            syntax::Statement::CreateView { name, text, replaces, is_forced } => {
+                define_view::create(&writing, &NewView { name, text, replaces: *replaces, is_forced: *is_forced })?;
+                0
+            }
+            syntax::Statement::DropView(name, if_exists) => {
+                define_view::drop_view(&writing, name, *if_exists)?;
+                0
+            }
             other => {
+                define_view::refuse_table(&writing, other)?;
                 define::define(&mut lock(client), other)?;
                 0
             }

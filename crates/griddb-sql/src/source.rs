@@ -1,13 +1,15 @@
 //! Containers as tables of queries: a scan is a query of TQL, executed in parts, whose conditions are those that it is told.
 
 use crate::client::{Client, Refusal, lock};
-use crate::container::Container;
+use crate::container::{Container, view_column};
 use crate::meta;
 use crate::parts::{Place, Wanted};
 use crate::places::places;
 use crate::rows::RowFormat;
 use crate::scan::PlacesScan;
-use sql::{Condition, Operator, Order, Scan, SourceError, Table, Tables, Times, ValueRef};
+use crate::views::{self, View};
+use sql::syntax::with_units_quoted;
+use sql::{Condition, Operator, Order, Query, Scan, SourceError, Table, Tables, Times, ValueRef};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::{Arc, Mutex};
@@ -42,6 +44,19 @@ impl Source {
         }
         Ok(found)
     }
+
+    /// The views that a table about tables tells of, with their columns if it tells of these.
+    fn views_of(&self, table: &str) -> Result<Vec<View>, Refusal> {
+        let Some(tells_columns) = meta::tells_views(table) else { return Ok(Vec::new()) };
+        let mut views = views::all(&mut lock(&self.client))?;
+        for view in views.iter_mut().filter(|_| tells_columns) {
+            let tables: Arc<dyn Tables> = Arc::new(Self::new(Arc::clone(&self.client)));
+            // What names tables that are gone has no columns.
+            let query = with_units_quoted(&view.definition).ok().and_then(|text| Query::prepare(&tables, &text).ok());
+            view.columns = query.map_or(Vec::new(), |query| query.columns().into_iter().map(view_column).collect());
+        }
+        Ok(views)
+    }
 }
 
 impl Tables for Source {
@@ -57,9 +72,18 @@ impl Tables for Source {
         Ok(self.container(name)?.map(|container| Arc::clone(&container.table)))
     }
 
+    fn view(&self, name: &str) -> Result<Option<String>, SourceError> {
+        if name.starts_with('#') || views::is_container(name) {
+            return Ok(None);
+        }
+        let Some(view) = views::find(&mut lock(&self.client), name)? else { return Ok(None) };
+        Ok(Some(with_units_quoted(&view.definition)?))
+    }
+
     fn scan(&self, table: &Arc<Table>, conditions: &[Condition], order: Order, columns: u64) -> Result<Box<dyn Scan>, SourceError> {
         if table.name.starts_with('#') {
-            return meta::scan(&mut lock(&self.client), table);
+            let views = self.views_of(&table.name)?;
+            return meta::scan(&mut lock(&self.client), table, &views);
         }
         let container = self.container(&table.name)?.ok_or_else(|| format!("there is no table {}", table.name))?;
         let wanted = Wanted {

@@ -361,7 +361,7 @@ impl Session {
 }
 
 /// Whether CONNECT says that its client would speak TLS: it does, if it is offered.
-fn asks_for_tls(mut arguments: Reader<'_>) -> bool {
+pub fn asks_for_tls(mut arguments: Reader<'_>) -> bool {
     let mut asks = || -> Result<bool, GridError> {
         arguments.i32()?;
         arguments.i32()?;

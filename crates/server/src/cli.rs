@@ -252,6 +252,8 @@ pub(crate) enum SqlFormat {
     Csv,
     /// A document for each statement.
     Json,
+    /// A stream of Arrow for each statement, for a file or another program.
+    Arrow,
 }
 
 #[derive(Debug, Args)]

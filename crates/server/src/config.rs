@@ -135,9 +135,11 @@ pub(crate) enum ConfigError {
     /// SQL is about containers.
     #[error("griddb_sql_port needs griddb_port: statements of SQL read and write through it")]
     SqlWithoutGridDb,
-    /// The SQL port does not speak TLS.
-    #[error("griddb_sql_port is without TLS, and tls is required of all clients: leave it away, or set tls to \"optional\"")]
-    SqlInPlain,
+    /// The SQL port is a client of the node's own.
+    #[error(
+        "griddb_sql_port reads and writes through griddb_port, where clients need certificates (tls_client_ca) and the node has none to show itself: leave it away, or set tls to \"optional\""
+    )]
+    SqlWithoutCertificate,
     /// A name is missing or too long.
     #[error("{key} must have 1 to {most} bytes")]
     Name {
@@ -215,6 +217,8 @@ pub(crate) struct Config {
     pub(crate) memory_limit: Size,
     /// `None`: as the data directory says, or a share of the free space for a new one.
     pub(crate) capacity: Option<Size>,
+    /// 0: statements of SQL have memory alone.
+    pub(crate) sql_spill_limit: Size,
     /// `None`: as the data directory says, or files in it for a new one.
     pub(crate) devices: Option<Vec<DeviceSpec>>,
     /// `None`: nothing is encrypted.
@@ -262,6 +266,7 @@ const NAME_BYTES_MAX: usize = 255;
 /// The longest name of a namespace.
 const NAMESPACE_BYTES_MAX: usize = 31;
 const MEMORY_LIMIT_LEAST: Size = Size(64 << 20);
+const SQL_SPILL_LIMIT: Size = Size(4 << 30);
 /// The smallest capacity.
 pub(crate) const CAPACITY_LEAST: Size = Size(256 << 20);
 
@@ -286,7 +291,7 @@ impl ConfigError {
             Self::Audit(error) => vec![error.key()],
             Self::TwoMasterKeys => vec!["encryption_key_file", "encryption_key_command"],
             Self::TlsWithoutCluster => vec!["node_certificate"],
-            Self::SqlWithoutGridDb | Self::SqlInPlain => vec!["griddb_sql_port"],
+            Self::SqlWithoutGridDb | Self::SqlWithoutCertificate => vec!["griddb_sql_port"],
             Self::Join { .. } => vec!["join"],
             Self::SamePort { one, other, .. } => vec![one, other],
         }
@@ -344,6 +349,7 @@ impl Config {
             cores: settings.cores,
             memory_limit: settings.memory_limit.unwrap_or(Size(host.memory.bytes() / 2).max(MEMORY_LIMIT_LEAST)),
             capacity: settings.capacity,
+            sql_spill_limit: settings.sql_spill_limit.unwrap_or(SQL_SPILL_LIMIT),
             devices: settings.devices,
             master_key: KeySource::new(settings.encryption_key_file, settings.encryption_key_command).ok_or(ConfigError::TwoMasterKeys)?,
             durability: settings.durability.unwrap_or(Durability::Memory),
@@ -414,8 +420,8 @@ impl Config {
         if self.griddb_sql_port.is_some() && self.griddb_port.is_none() {
             return Err(ConfigError::SqlWithoutGridDb);
         }
-        if self.griddb_sql_port.is_some() && self.client_tls.as_ref().is_some_and(|files| files.is_required) {
-            return Err(ConfigError::SqlInPlain);
+        if self.griddb_sql_port.is_some() && self.client_tls.as_ref().is_some_and(|files| files.is_required && files.authority.is_some()) {
+            return Err(ConfigError::SqlWithoutCertificate);
         }
         ports.extend(self.node_port.map(|port| ("node_port", port)));
         if self.node_port.is_some() && self.listen.is_unspecified() {
@@ -638,6 +644,14 @@ mod tests {
         assert!(refused(Settings { tls: Some(Tls::Optional), ..Settings::default() }).starts_with("tls is given without tls_certificate"));
         let tls = Settings { tls_certificate: file(), tls_key: file(), ..Settings::default() };
         assert!(Config::new(tls.clone(), HOST).unwrap().client_tls.unwrap().is_required, "who gives a certificate wants it used");
+        let sql = Settings { griddb_port: Some(0), griddb_sql_port: Some(0), ..tls.clone() };
+        assert!(Config::new(sql.clone(), HOST).is_ok(), "by TLS");
+        let with_certificates = Settings { tls_client_ca: file(), ..sql };
+        assert!(
+            refused(with_certificates.clone())
+                .starts_with("griddb_sql_port reads and writes through griddb_port, where clients need certificates")
+        );
+        assert!(Config::new(Settings { tls: Some(Tls::Optional), ..with_certificates }, HOST).is_ok());
         assert!(!Config::new(Settings { tls: Some(Tls::Optional), ..tls }, HOST).unwrap().client_tls.unwrap().is_required);
         Config::new(Settings { cql_port: Some(0), http_port: Some(0), ..Settings::default() }, HOST).unwrap();
         let off = Settings { aerospike_namespaces: namespaces(&[""]), http_port: Some(3000), ..Settings::default() };

@@ -8,6 +8,7 @@
 //! | `blobs/`, `blobs-copy/` | small files replaced as a whole: schema, identity (`small_files`) |
 //! | `shard-N.data` | the log of core N's shard, opened for direct I/O; not there when the data is on devices |
 //! | `shard-N.buffer` | the stable memory of core N's shard |
+//! | `sql-spill/` | what statements of SQL put on disk while they run: files without a name (`sql_spill`) |
 //! | `relayout-N.data`, `relayout-N.buffer` | the same in the making, for another number of cores (`relayout`) |
 
 use crate::at_rest::AtRest;

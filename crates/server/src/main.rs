@@ -47,6 +47,7 @@ mod shown_settings;
 mod size;
 mod small_files;
 mod sql_shell;
+mod sql_spill;
 mod sql_tables;
 mod start;
 mod status;

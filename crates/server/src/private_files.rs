@@ -8,7 +8,7 @@ use std::path::Path;
 const OF_OTHERS: u32 = 0o077;
 
 /// How names begin of what a node keeps in its data directory. Other files, and the directory itself, may serve others.
-const OWN: [&str; 6] = ["blobs", "encryption", "layout", "lock", "shard-", "superuser-password"];
+const OWN: [&str; 7] = ["blobs", "encryption", "layout", "lock", "shard-", "sql-spill", "superuser-password"];
 
 /// Takes the rights of others away from the node's files: programs of before gave some.
 pub(crate) fn take_from_others(directory: &Path) {

@@ -135,6 +135,9 @@ pub(crate) struct Settings {
     /// Disk space that data files may take, at least 256MiB [default: 80 % of what is free at the first start].
     #[arg(long, value_name = "SIZE", env = "TARNDB_CAPACITY")]
     pub(crate) capacity: Option<Size>,
+    /// Disk space that all statements of SQL together may take for what is too much for memory; 0 leaves them with memory [default: 4GiB].
+    #[arg(long, value_name = "SIZE", env = "TARNDB_SQL_SPILL_LIMIT")]
+    pub(crate) sql_spill_limit: Option<Size>,
     /// Files or block devices for the data: each PATH or PATH=SIZE, separated by commas [default: a file a core in the data directory].
     #[arg(long, value_delimiter = ',', value_name = "DEVICES", env = "TARNDB_DEVICES")]
     pub(crate) devices: Option<Vec<DeviceSpec>>,
@@ -227,6 +230,7 @@ impl Settings {
             cores: self.cores.or(other.cores),
             memory_limit: self.memory_limit.or(other.memory_limit),
             capacity: self.capacity.or(other.capacity),
+            sql_spill_limit: self.sql_spill_limit.or(other.sql_spill_limit),
             devices: self.devices.or(other.devices),
             encryption_key_file: self.encryption_key_file.or(other.encryption_key_file),
             encryption_key_command: self.encryption_key_command.or(other.encryption_key_command),

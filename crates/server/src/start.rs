@@ -20,8 +20,9 @@ use crate::relayout;
 use crate::service_manager;
 use crate::settings::{Authentication, Pin};
 use crate::settings_file;
-use ::node::{Board, LiveSettings};
-use griddb_sql::SqlPort;
+use crate::sql_spill;
+use ::node::{Board, ClientTlsConfig, LiveSettings};
+use griddb_sql::{SqlNode, SqlPort, SqlTls};
 use io::Placement;
 use io_linux::{ListenerOptions, Machine, Options, Pinning, Signals};
 use std::io::Write;
@@ -54,6 +55,7 @@ pub(crate) fn run(arguments: StartArguments, from_variables: &[String]) -> Resul
     io_linux::make_files_private();
     let mut data_dir = DataDir::open(&config, losses, cpus.cores())?;
     private_files::take_from_others(&config.data_dir);
+    sql_spill::prepare(data_dir.path(), config.sql_spill_limit);
     if let Some(at_rest) = &data_dir.at_rest {
         at_rest.follow();
     }
@@ -75,6 +77,7 @@ pub(crate) fn run(arguments: StartArguments, from_variables: &[String]) -> Resul
     };
     let http = Http::start(http, Arc::clone(&board))?;
     let sql = bind_sql(&config)?;
+    let sql_tls = client_tls.as_ref().map(ClientTlsSource::config);
     let reports = Arc::clone(&board);
     let (ready, is_ready) = channel();
     let secrets = Secrets { tls, client_tls: client_tls.as_ref().map(ClientTlsSource::config), superuser: superuser.first.clone() };
@@ -90,7 +93,7 @@ pub(crate) fn run(arguments: StartArguments, from_variables: &[String]) -> Resul
         http.ready(machine.addresses().first().copied());
         superuser.ready();
         let addresses = machine.addresses();
-        let sql = start_sql(sql, &config, &addresses)?;
+        let sql = start_sql(sql, &config, sql_tls, &addresses)?;
         announce(&config, &data_dir, &addresses, sql, http.address);
         service_manager::ready(reports);
     }
@@ -146,11 +149,17 @@ fn bind_sql(config: &Config) -> Result<Option<SqlPort>, Failure> {
 }
 
 /// Serves clients of SQL, with what those of GridDB see; says where.
-fn start_sql(port: Option<SqlPort>, config: &Config, addresses: &[SocketAddr]) -> Result<Option<SocketAddr>, Failure> {
+fn start_sql(
+    port: Option<SqlPort>,
+    config: &Config,
+    tls: Option<ClientTlsConfig>,
+    addresses: &[SocketAddr],
+) -> Result<Option<SocketAddr>, Failure> {
     let Some(port) = port else { return Ok(None) };
     let address = port.address();
     let griddb = addresses[2 + usize::from(!config.aerospike_namespaces.is_empty())];
-    let node = SocketAddr::new(reachable(griddb.ip()), griddb.port());
+    let tls = tls.map(|ClientTlsConfig { tls, is_required }| SqlTls { tls, is_required });
+    let node = SqlNode { address: SocketAddr::new(reachable(griddb.ip()), griddb.port()), tls };
     port.start(node, limits::sql_connections(io_linux::descriptors_max())).map_err(|source| Failure::Sql { address, source })?;
     Ok(Some(address))
 }

@@ -4,8 +4,10 @@
 //! |---|---|
 //! | [`tables`] | the seam: tables, conditions, scans, values |
 //! | `virtual_table` | a table as SQLite sees it: what of a query's conditions its scan is told |
+//! | [`spill`] | what is too much for memory |
 //! | [`query`] | one statement that reads: prepared, bound, stepped; interrupted from another thread |
 //! | `schemas` | where a statement finds a table |
+//! | `views` | views that a statement names |
 //! | `names` | numbers by which SQLite knows a row again |
 //! | `kept` | rows that are kept for a join |
 //! | `ranges` | GROUP BY RANGE, written as SQLite knows it |
@@ -18,10 +20,11 @@
 //!
 //! A query has a SQLite of its own, in memory and without a table of its own, so that nothing of one is left for the next. What it may do is to read: no file, no
 //! `ATTACH`, no `PRAGMA`. All queries of the process together have at most [`memory::MEMORY_MAX`] bytes, sorting included, and as many that are
-//! kept for joins: nothing spills to disk, where what is encrypted would lie in plain.
+//! kept for joins; sorts and tables of their own beyond some of it are put where [`spill`] says.
 
 pub mod memory;
 pub mod query;
+pub mod spill;
 pub mod syntax;
 pub mod tables;
 pub mod time;
@@ -36,6 +39,7 @@ mod schemas;
 mod statement;
 #[cfg(test)]
 mod testing;
+mod views;
 mod virtual_table;
 
 pub use kept::KEPT_BYTES_MAX;
@@ -43,3 +47,4 @@ pub use query::{Interrupter, Query, QueryError, ResultColumn};
 pub use tables::{
     Column, ColumnType, Condition, Lookup, Operator, Order, RowName, Scan, SourceError, Table, Tables, Times, Value, ValueRef,
 };
+pub use views::{EXPANSIONS_MAX, VIEWS_MAX};

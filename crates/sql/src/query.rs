@@ -6,12 +6,14 @@ use crate::memory;
 use crate::ranges::{self, RangesError};
 use crate::result_types::{self, Computed};
 use crate::schemas::Schemas;
+use crate::spill::{self, SpillError};
 use crate::statement::{Failure, OwnedStatement, Prepared};
 use crate::tables::{ColumnType, SourceError, Table, Tables, Times, Value, ValueRef};
+use crate::views::{VIEWS_MAX, Views};
 use crate::virtual_table::Shared;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
-use rusqlite::{Connection, InterruptHandle, ffi};
+use rusqlite::{Connection, InterruptHandle, OpenFlags, ffi};
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -40,6 +42,9 @@ pub enum QueryError {
     /// It was interrupted.
     #[error("the statement was interrupted")]
     Interrupted,
+    /// It cannot put elsewhere what is too much for memory.
+    #[error(transparent)]
+    Spill(SpillError),
     /// It takes more memory than there is for queries.
     #[error("the statement needs more memory than there is for all SQL statements: {} MiB", memory::MEMORY_MAX >> 20)]
     Memory,
@@ -115,7 +120,9 @@ impl Query {
         for table in tables.at_hand().map_err(QueryError::Source)? {
             add(&mut connection, &mut schemas, &table.name, &table, &shared)?;
         }
-        for _ in 0..=TABLES_MAX {
+        let (mut views, mut found_count) = (Views::default(), 0);
+        for _ in 0..=TABLES_MAX + VIEWS_MAX {
+            views.check(sql).map_err(QueryError::Statement)?;
             let (prepared, taken) = OwnedStatement::prepare(connection, sql);
             match prepared {
                 Prepared::Statement(statement) => {
@@ -140,8 +147,16 @@ impl Query {
                     // One that is there already is not found by this name.
                     let is_new =
                         |table: &Arc<Table>| table.schema.is_none() || !schemas.tables().iter().any(|known| Arc::ptr_eq(known, table));
-                    let Some(table) = found.filter(is_new) else { return Err(statement_error(failure, &shared)) };
-                    add(&mut failed, &mut schemas, name, &table, &shared)?;
+                    if let Some(table) = found.filter(is_new) {
+                        found_count += 1;
+                        if found_count > TABLES_MAX {
+                            break;
+                        }
+                        add(&mut failed, &mut schemas, name, &table, &shared)?;
+                    } else if !add_view(&mut failed, &mut views, name, &shared)? {
+                        let failure = if views.is_empty() { failure } else { missing_in_view(failure.code, name) };
+                        return Err(statement_error(failure, &shared));
+                    }
                     connection = failed;
                 }
             }
@@ -245,10 +260,36 @@ fn add(
     added().map_err(|error| QueryError::Statement(error.to_string()))
 }
 
+/// Makes a view be there; false if there is no such.
+fn add_view(connection: &mut Connection, views: &mut Views, name: &str, shared: &Arc<Shared>) -> Result<bool, QueryError> {
+    if views.has(name) {
+        return Ok(false);
+    }
+    let Some(text) = shared.tables.view(name).map_err(QueryError::Source)? else { return Ok(false) };
+    let text = ranges::rewrite(&text, &*shared.tables)?.map_or(text, |rewritten| rewritten.sql);
+    if shared.form.times() == Times::Milliseconds && result_types::tells_precise_times(&text) {
+        shared.form.be_precise();
+    }
+    let added = views.add(connection, name, text);
+    connection.authorizer(Some(authorize)).map_err(|error| QueryError::Computation(error.to_string()))?;
+    added.map_err(QueryError::Statement)?;
+    Ok(true)
+}
+
+fn missing_in_view(code: c_int, name: &str) -> Failure {
+    Failure { code, message: format!("no such table: {name}, which the statement or one of its views names") }
+}
+
 /// A SQLite that can read alone.
 fn open(is_interrupted: &Arc<AtomicBool>, form: &Arc<Form>) -> rusqlite::Result<Connection> {
-    let mut connection = Connection::open_in_memory()?;
-    connection.execute_batch("PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF;")?;
+    let mut connection = match spill::name() {
+        Some(files) => Connection::open_in_memory_with_flags_and_vfs(OpenFlags::default(), files)?,
+        None => Connection::open_in_memory()?,
+    };
+    let temp_store = if spill::name().is_some() { "FILE" } else { "MEMORY" };
+    // The schema is what this process makes: views, whose texts may call what statements may call. Sorts have the memory that pages of the schema may have.
+    let (run_kib, trusted) = (spill::run_bytes() >> 10, "PRAGMA trusted_schema = ON");
+    connection.execute_batch(&format!("PRAGMA temp_store = {temp_store}; PRAGMA cache_size = -{run_kib}; {trusted};"))?;
     connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX)?;
     connection.set_limit(Limit::SQLITE_LIMIT_SQL_LENGTH, SQL_BYTES_MAX as i32)?;
     connection.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 0)?;
@@ -288,7 +329,9 @@ fn error_of(failure: Failure, shared: &Shared) -> QueryError {
     if let Some(source) = shared.failure.lock().unwrap_or_else(PoisonError::into_inner).take() {
         return QueryError::Source(source);
     }
+    let spilled = spill::take_failure();
     match failure.code & 0xFF {
+        ffi::SQLITE_FULL | ffi::SQLITE_IOERR | ffi::SQLITE_CANTOPEN if let Some(error) = spilled => QueryError::Spill(error),
         ffi::SQLITE_INTERRUPT => QueryError::Interrupted,
         ffi::SQLITE_NOMEM => QueryError::Memory,
         ffi::SQLITE_AUTH => QueryError::Statement("statements that read can do nothing else".to_owned()),

@@ -38,6 +38,8 @@ pub enum ColumnType {
     Double,
     /// A time of milliseconds.
     Timestamp,
+    /// A time of milliseconds that is a text in scans and conditions, too, as [`crate::time::format`] writes it.
+    TimestampText,
     /// A time of microseconds.
     MicroTimestamp,
     /// A time of nanoseconds.
@@ -50,7 +52,7 @@ pub enum ColumnType {
 
 impl ColumnType {
     /// Each with the declaration that gives SQLite the right affinity: comparisons with a text convert a number, and with a number no text.
-    pub(crate) const DECLARATIONS: [(Self, &'static str); 13] = [
+    pub(crate) const DECLARATIONS: [(Self, &'static str); 14] = [
         (Self::Text, "TEXT"),
         (Self::Bool, "BOOLEAN"),
         (Self::Byte, "TINYINT"),
@@ -60,6 +62,7 @@ impl ColumnType {
         (Self::Float, "REAL"),
         (Self::Double, "DOUBLE"),
         (Self::Timestamp, "TIMESTAMP"),
+        (Self::TimestampText, "TIMESTAMP TEXT"),
         (Self::MicroTimestamp, "TIMESTAMP(6)"),
         (Self::NanoTimestamp, "TIMESTAMP(9)"),
         (Self::Blob, "BLOB"),
@@ -107,7 +110,7 @@ impl ColumnType {
 
     /// Whether a scan can be told what its values compare with.
     pub(crate) fn compares(self) -> bool {
-        self.is_integral() || self.is_precise_time() || matches!(self, Self::Text | Self::Blob)
+        self.is_integral() || self.is_precise_time() || matches!(self, Self::Text | Self::TimestampText | Self::Blob)
     }
 }
 
@@ -310,6 +313,15 @@ pub trait Tables: Send + Sync {
     /// # Errors
     /// What the source says.
     fn find(&self, name: &str) -> Result<Option<Arc<Table>>, SourceError>;
+
+    /// The SELECT of a view, which is asked for where there is no such table; none if there is no such view either.
+    ///
+    /// # Errors
+    /// What the source says.
+    fn view(&self, name: &str) -> Result<Option<String>, SourceError> {
+        let _ = name;
+        Ok(None)
+    }
 
     /// Begins to read a table that [`Tables::find`] has given. `columns` has a bit for each of the first 63 columns that is looked at, and the last bit for all others.
     ///

@@ -308,7 +308,7 @@ unsafe impl VTabCursor for Cursor {
                 _ if self.is_precise && kind.is_time() => continue,
                 SqlRef::Integer(value) if is_integral => Value::Integer(value),
                 SqlRef::Real(value) if is_integral && value.fract() == 0.0 && value.abs() < EXACT_BELOW => Value::Integer(value as i64),
-                SqlRef::Text(_) if kind == ColumnType::Text => Value::Text(value.as_str()?.to_owned()),
+                SqlRef::Text(_) if matches!(kind, ColumnType::Text | ColumnType::TimestampText) => Value::Text(value.as_str()?.to_owned()),
                 SqlRef::Blob(bytes) if kind == ColumnType::Blob => Value::Blob(bytes.to_vec()),
                 _ => continue,
             };

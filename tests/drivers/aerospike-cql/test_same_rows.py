@@ -8,6 +8,7 @@ import time
 import urllib.request
 
 import aerospike
+import pyarrow
 import pytest
 from aerospike import exception
 from aerospike_helpers.operations import hll_operations, list_operations, operations
@@ -62,6 +63,22 @@ def test_sql_joins_sets(client, set_name, digest):
     assert rows(f"SELECT city, COUNT(*), SUM(n) FROM {table} GROUP BY city ORDER BY city") == [["x", 10, 100], ["y", 10, 90]]
     digits = digest((NAMESPACE, set_name, 7)).hex()
     assert rows(f"SELECT a.n, b.n FROM {table} a JOIN {table} b ON b.n = a.n + 1 WHERE a.digest = X'{digits}'") == [[7, 8]]
+
+
+def test_sql_answers_in_arrow(client, set_name, digest):
+    directory = pathlib.Path(shlex.split(os.environ["TARNDB_TEST_RESTART"])[-1])
+    bins = {"i": -5, "d": 2.5, "s": "naïve", "b": b"\x00\xff", "t": True, "l": [1, "x"]}
+    client.put((NAMESPACE, set_name, "ada"), bins, policy=SEND_KEY)
+    client.put((NAMESPACE, set_name, "bob"), {"i": 7}, policy=SEND_KEY)
+    statement = f'SELECT * FROM {NAMESPACE}."{set_name}" ORDER BY i'
+    request = urllib.request.Request(f"http://{server.Server(directory).state()['http']}/sql?format=arrow", statement.encode())
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        table = pyarrow.ipc.open_stream(answer).read_all()
+    types = {field.name: str(field.type) for field in table.schema}
+    assert [types[name] for name in ("digest", "key_string", *bins)] == ["binary", "string", "int64", "double", "string", "binary", "bool", "binary"]
+    ada, bob = table.to_pylist()
+    assert {name: ada[name] for name in "idsbt"} == {name: bins[name] for name in "idsbt"} and ada["l"].startswith(b"\x92\x01")
+    assert (bob["digest"], bob["i"], bob["s"], bob["t"]) == (digest((NAMESPACE, set_name, "bob")), 7, None, None)
 
 
 def test_keys_are_shown_as_they_were_sent(client, session, set_name, digest):

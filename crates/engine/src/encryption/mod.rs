@@ -14,7 +14,8 @@
 mod device;
 mod keys;
 mod stable;
-mod xts;
+/// The cipher, also for files that are not a shard's.
+pub mod xts;
 
 pub(crate) use device::{DeviceCipher, Mirrors};
 pub use keys::{LogKey, SegmentCipher};

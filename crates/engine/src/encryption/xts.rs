@@ -10,15 +10,15 @@ use aes::{Aes256, Aes256Enc, Block};
 use base::SECTOR_BYTES;
 
 /// Bytes that are encrypted as one.
-pub(super) const CELL_BYTES: usize = 16;
+pub const CELL_BYTES: usize = 16;
 const CELLS: usize = SECTOR_BYTES / CELL_BYTES;
 /// Cells that the cipher gets at once.
 const BATCH: usize = CELLS;
 /// Bytes of a key: one for the content, one for the places.
-pub(super) const KEY_BYTES: usize = 64;
+pub const KEY_BYTES: usize = 64;
 
 /// A key that is ready for use.
-pub(super) struct Xts {
+pub struct Xts {
     content: Aes256,
     place: Aes256Enc,
 }
@@ -30,7 +30,9 @@ enum Direction {
 }
 
 impl Xts {
-    pub(super) fn new(key: &[u8; KEY_BYTES]) -> Self {
+    /// Makes it ready.
+    #[must_use]
+    pub fn new(key: &[u8; KEY_BYTES]) -> Self {
         let ([content, place], []) = key.as_chunks::<{ KEY_BYTES / 2 }>() else { unreachable!("two halves") };
         Self { content: Aes256::new(content.into()), place: Aes256Enc::new(place.into()) }
     }
@@ -39,12 +41,15 @@ impl Xts {
     ///
     /// # Panics
     /// When they are not whole cells.
-    pub(super) fn encrypt(&self, offset: usize, bytes: &mut [u8]) {
+    pub fn encrypt(&self, offset: usize, bytes: &mut [u8]) {
         self.transform(offset, bytes, Direction::Encrypt);
     }
 
     /// Undoes that.
-    pub(super) fn decrypt(&self, offset: usize, bytes: &mut [u8]) {
+    ///
+    /// # Panics
+    /// When they are not whole cells.
+    pub fn decrypt(&self, offset: usize, bytes: &mut [u8]) {
         self.transform(offset, bytes, Direction::Decrypt);
     }
 

@@ -144,6 +144,12 @@ impl<'a, W: Write> Body<'a, W> {
         }
     }
 
+    /// Ends it without saying that it is whole, after some last bytes.
+    pub(super) fn cut(&mut self, last: &[u8]) -> std::io::Result<()> {
+        self.push(last)?;
+        self.flush()
+    }
+
     /// Says that it is whole.
     pub(super) fn end(&mut self) -> std::io::Result<()> {
         self.flush()?;

@@ -1,8 +1,9 @@
-//! `POST /sql`: one statement that reads, its rows as JSON: `docs/reference/sql.md`.
+//! `POST /sql`: one statement that reads, its rows as JSON or Arrow: `docs/reference/sql.md`.
 //!
 //! The statement runs on the thread of this connection, over tables of the node's own CQL port as the role that has logged in sees them. Rows go out as they come: a
 //! client that reads slowly holds up its own statement. Another thread stops it when its time is over or its client is gone.
 
+mod arrow;
 mod asked;
 mod rows;
 
@@ -12,7 +13,7 @@ use super::reply::{FORBIDDEN, NOT_ALLOWED, Reply, TOO_LONG, UNAVAILABLE};
 use super::request::Request;
 use crate::console::{self, Login};
 use crate::sql_tables::{SqlError, StatementText, Stopped, Watch, prepare};
-use asked::{Asked, Format};
+use asked::{ARROW, Asked, Format, Layout};
 use rows::Rows;
 use sql::{Query, QueryError};
 use std::io::Write;
@@ -51,10 +52,20 @@ pub(super) fn answer(
         let text = format!("{} statements of SQL run here already: ask another member, or when one has ended", node.places.most);
         return Ok(Some(Reply::text(UNAVAILABLE, text)));
     };
-    let kind = if asked.format == Format::Lines { LINES } else { "application/json" };
+    let kind = match asked.format {
+        Format::Json(Layout::Document) => "application/json",
+        Format::Json(Layout::Lines) => LINES,
+        Format::Arrow => ARROW,
+    };
     let mut body = Body::new(stream, kind, request);
     let ended = run(node, client, login, &asked, &mut body);
-    body.finish(ended, SqlError::status, |error, code| rows::failure(asked.format, error, code))
+    match (ended, asked.format) {
+        (Err(End::Failed(error)), Format::Arrow) if body.has_begun() => body.cut(&arrow::failure(&error.to_string())).map(|()| None),
+        (ended, format) => body.finish(ended, SqlError::status, |error, code| match format {
+            Format::Json(layout) => rows::failure(layout, error, code).into_bytes(),
+            Format::Arrow => arrow::failure(error),
+        }),
+    }
 }
 
 fn check(login: Option<&Login>, request: &Request) -> Result<Asked, Reply> {
@@ -82,7 +93,10 @@ fn run(node: &Node<'_>, client: &TcpStream, login: Option<&Login>, asked: &Asked
     let tables = own_port::tables(node.console, node.board, login, &asked.statement, asked.keyspace.as_deref())?;
     let mut query = prepare(tables, &StatementText { text: &asked.statement, parameters: &asked.parameters })?;
     let watch = Watch { client: Some(client), deadline: began + asked.time, interrupter: query.interrupter() };
-    let watched = watch.while_it(|| send(&mut query, asked, began, body));
+    let watched = watch.while_it(|| match asked.format {
+        Format::Arrow => send_arrow(&mut query, asked, body),
+        Format::Json(layout) => send_json(&mut query, layout, asked, began, body),
+    });
     match watched.map_err(|error| End::Refused(Reply::text(UNAVAILABLE, format!("there is no thread for the statement: {error}"))))? {
         (Err(End::Failed(SqlError::Query(QueryError::Interrupted))), Some(Stopped::Late)) => {
             Err(SqlError::TooLong { time: asked.time }.into())
@@ -94,9 +108,9 @@ fn run(node: &Node<'_>, client: &TcpStream, login: Option<&Login>, asked: &Asked
     }
 }
 
-fn send(query: &mut Query, asked: &Asked, began: Instant, body: &mut Body<'_, impl Write>) -> Result<(), End> {
+fn send_json(query: &mut Query, layout: Layout, asked: &Asked, began: Instant, body: &mut Body<'_, impl Write>) -> Result<(), End> {
     let mut is_there = query.step().map_err(SqlError::from)?;
-    let rows = Rows::of(query, is_there, asked.format);
+    let rows = Rows::of(query, is_there, layout);
     body.write(|out| rows.begin(out))?;
     let mut count = 0;
     while is_there && count < asked.rows_max {
@@ -105,5 +119,23 @@ fn send(query: &mut Query, asked: &Asked, began: Instant, body: &mut Body<'_, im
         is_there = query.step().map_err(SqlError::from)?;
     }
     body.write(|out| rows.end(count, is_there, began.elapsed(), out))?;
+    Ok(())
+}
+
+fn send_arrow(query: &mut Query, asked: &Asked, body: &mut Body<'_, impl Write>) -> Result<(), End> {
+    let mut is_there = query.step().map_err(SqlError::from)?;
+    let mut stream = arrow::Stream::of(query);
+    let (mut count, mut out) = (0, Vec::new());
+    while is_there && count < asked.rows_max {
+        if stream.row(query)? {
+            stream.flush(&mut out);
+            body.push(&out)?;
+            out.clear();
+        }
+        count += 1;
+        is_there = query.step().map_err(SqlError::from)?;
+    }
+    stream.end(&mut out);
+    body.push(&out)?;
     Ok(())
 }

@@ -1,18 +1,21 @@
-//! `tarndb sql`: statements for `POST /sql` of a node, and their rows as tables, CSV or JSON.
+//! `tarndb sql`: statements for `POST /sql` of a node, and their rows as tables, CSV, JSON or Arrow.
 //!
 //! - [`statements`]: where one ends.
 //! - [`answer`]: an answer, a line at a time.
+//! - [`arrow`]: an answer of Arrow, passed on as it comes.
 //! - [`output`]: how it is printed.
 //!
 //! Who ends it ends its statement: the node sees that nobody waits any more.
 
 mod answer;
+mod arrow;
 mod output;
 mod statements;
 
 use crate::cli::{SqlArguments, SqlFormat};
 use crate::operate::{Asked, OperateError, print};
 use answer::Answer;
+use arrow::ArrowPassed;
 use output::{Csv, JsonDocument, Output, Table};
 use statements::split;
 use std::io::{BufRead, BufReader, IsTerminal};
@@ -69,18 +72,12 @@ impl Shell<'_> {
 
     fn execute(&self, statement: &str) -> Result<(), OperateError> {
         let mut output: Box<dyn Output> = match self.arguments.format {
+            SqlFormat::Arrow => return self.pass_arrow(statement),
             SqlFormat::Table => Box::new(Table::new(io_linux::terminal_size().map(|(width, _)| width))),
             SqlFormat::Csv => Box::new(Csv::default()),
             SqlFormat::Json => Box::new(JsonDocument::default()),
         };
-        let time = Duration::from_secs(self.arguments.timeout);
-        let mut target = format!("/sql?format=ndjson&timeout_ms={}", time.as_millis());
-        if let Some(rows) = self.arguments.max_rows {
-            target.push_str(&format!("&max_rows={rows}"));
-        }
-        if let Some(keyspace) = &self.arguments.keyspace {
-            target.push_str(&format!("&keyspace={}", encoded(keyspace)));
-        }
+        let (target, time) = self.target("ndjson");
         let mut answer = Answer::default();
         self.http.ask_patiently(&target, statement.as_bytes(), time + PATIENCE, &mut |stream| {
             let mut lines = BufReader::new(stream);
@@ -95,6 +92,32 @@ impl Shell<'_> {
             Some(text) => OperateError::Refused { text },
             None => self.http.strange("its answer has no end".to_owned()),
         })
+    }
+
+    /// Passes on an answer of Arrow, which is no text.
+    fn pass_arrow(&self, statement: &str) -> Result<(), OperateError> {
+        let (target, time) = self.target("arrow");
+        let mut passed = ArrowPassed::default();
+        self.http.ask_patiently(&target, statement.as_bytes(), time + PATIENCE, &mut |stream| {
+            passed.pass(stream, &mut std::io::stdout().lock())
+        })?;
+        passed.ended().map_err(|why| match why {
+            Some(text) => OperateError::Refused { text },
+            None => self.http.strange("its answer has no end".to_owned()),
+        })
+    }
+
+    /// What a statement is sent to, and the time that it has.
+    fn target(&self, format: &str) -> (String, Duration) {
+        let time = Duration::from_secs(self.arguments.timeout);
+        let mut target = format!("/sql?format={format}&timeout_ms={}", time.as_millis());
+        if let Some(rows) = self.arguments.max_rows {
+            target.push_str(&format!("&max_rows={rows}"));
+        }
+        if let Some(keyspace) = &self.arguments.keyspace {
+            target.push_str(&format!("&keyspace={}", encoded(keyspace)));
+        }
+        (target, time)
     }
 }
 

@@ -7,7 +7,7 @@
 //! - [`table`]: a table and its columns as queries see them.
 //! - [`cell`]: values of CQL as SQLite has them.
 //! - [`bound`], [`restriction`]: what a scan is told, as conditions of CQL.
-//! - [`port`], [`scan`]: rows, a page at a time.
+//! - [`port`], [`scan`]: rows, a page at a time; [`count`]: how many there are.
 //! - [`names`], [`source`]: which table a name means.
 //! - [`error`], [`statement`]: why one fails, and one that is ready; [`watch`]: what stops it.
 //!
@@ -17,6 +17,7 @@
 
 mod bound;
 mod cell;
+mod count;
 mod error;
 mod names;
 mod port;

@@ -36,6 +36,18 @@ pub(crate) enum SqlError {
     /// Its tables.
     #[error(transparent)]
     Tables(#[from] TablesError),
+    /// A column's type is told already, and a value is of another.
+    #[error(
+        "the column {column} is {kind} by the rows before, and now has {value} that is none: write CAST({column} AS TEXT), or another type that holds all of its values"
+    )]
+    Mixed {
+        /// Its name.
+        column: String,
+        /// Its type, as it was told.
+        kind: &'static str,
+        /// What has come.
+        value: &'static str,
+    },
     /// It has taken too long.
     #[error("the statement has not ended in {} s: narrow it down, or give it more time (`timeout_ms`)", time.as_secs_f64())]
     TooLong {
@@ -51,9 +63,9 @@ impl SqlError {
             Self::Writes => "403 Forbidden",
             Self::Tables(error) => status_of(error),
             Self::Query(QueryError::Source(error)) => error.downcast_ref().map_or("503 Service Unavailable", status_of),
-            Self::Query(QueryError::Memory) => "507 Insufficient Storage",
+            Self::Query(QueryError::Memory | QueryError::Spill(_)) => "507 Insufficient Storage",
             Self::TooLong { .. } => "408 Request Timeout",
-            Self::Syntax(_) | Self::Query(_) => "400 Bad Request",
+            Self::Syntax(_) | Self::Query(_) | Self::Mixed { .. } => "400 Bad Request",
         }
     }
 }

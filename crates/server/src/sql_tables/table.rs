@@ -14,6 +14,8 @@ pub(crate) struct CqlTable {
     pub(super) partition_key_len: usize,
     /// Columns of the primary key: the first ones.
     pub(super) key_len: usize,
+    /// Whether it is one of the system's own.
+    pub(super) is_system: bool,
     /// Whether the primary key tells rows apart: not where it is masked.
     pub(super) has_identity: bool,
     /// As SQLite sees it.
@@ -54,6 +56,7 @@ impl CqlTable {
             columns: table.columns.iter().map(column).collect(),
             partition_key_len: table.partition_key_len,
             key_len,
+            is_system: cql::system::keyspace(&table.keyspace).is_some(),
             has_identity,
             seen: Arc::new(seen),
         }
@@ -90,6 +93,7 @@ fn kind(data_type: &DataType) -> ColumnType {
         DataType::Float => ColumnType::Float,
         DataType::Double | DataType::Decimal => ColumnType::Double,
         DataType::Blob | DataType::Custom(_) => ColumnType::Blob,
+        DataType::Timestamp => ColumnType::TimestampText,
         _ => ColumnType::Text,
     }
 }

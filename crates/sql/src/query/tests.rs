@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod precise;
+mod views;
 
 use super::*;
 use crate::tables::{Column, Condition, Lookup, Operator, Order, RowName, Scan};

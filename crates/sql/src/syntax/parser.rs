@@ -55,6 +55,19 @@ pub enum Statement {
     },
     /// DROP INDEX: its name, its table, and whether it may be gone.
     DropIndex(String, String, bool),
+    /// CREATE VIEW.
+    CreateView {
+        /// Its name.
+        name: String,
+        /// What it selects.
+        text: String,
+        /// Whether it takes the place of one that is there.
+        replaces: bool,
+        /// Whether what it names may be missing.
+        is_forced: bool,
+    },
+    /// DROP VIEW: its name, and whether it may be gone.
+    DropView(String, bool),
     /// ALTER TABLE … ADD.
     AddColumn(String, ColumnDefinition),
     /// ALTER TABLE … DROP COLUMN.
@@ -106,6 +119,11 @@ impl Parser<'_> {
             if self.takes("TABLE") {
                 return TableDefinition::read(self).map(Statement::CreateTable);
             }
+            let replaces = self.takes_all(&["OR", "REPLACE"])?;
+            let is_forced = self.takes("FORCE");
+            if replaces || is_forced || self.is_next("VIEW") {
+                return self.create_view(replaces, is_forced);
+            }
             self.expect("INDEX")?;
             return self.create_index();
         }
@@ -113,6 +131,10 @@ impl Parser<'_> {
             if self.takes("TABLE") {
                 let if_exists = self.takes_all(&["IF", "EXISTS"])?;
                 return Ok(Statement::DropTable(self.name()?, if_exists));
+            }
+            if self.takes("VIEW") {
+                let if_exists = self.takes_all(&["IF", "EXISTS"])?;
+                return Ok(Statement::DropView(self.name()?, if_exists));
             }
             self.expect("INDEX")?;
             let if_exists = self.takes_all(&["IF", "EXISTS"])?;
@@ -171,6 +193,23 @@ impl Parser<'_> {
         }
         let (name, condition) = (self.sql[start..table_end].to_owned(), self.start());
         Ok(Statement::Update { table, assignments, rest: format!("{name} {}", self.from(condition)?) })
+    }
+
+    fn create_view(&mut self, replaces: bool, is_forced: bool) -> Result<Statement, SyntaxError> {
+        self.expect("VIEW")?;
+        let name = self.name()?;
+        self.expect("AS")?;
+        if !["SELECT", "WITH", "VALUES"].iter().any(|keyword| self.is_next(keyword)) {
+            return Err(self.expected("SELECT"));
+        }
+        if self.words.iter().any(|word| word.is_symbol(';')) {
+            return Err(SyntaxError("a view is one SELECT".to_owned()));
+        }
+        if self.words.iter().any(|word| word.is_symbol('?')) {
+            return Err(SyntaxError("a view has no parameters".to_owned()));
+        }
+        let start = self.start();
+        Ok(Statement::CreateView { name, text: self.from(start)?, replaces, is_forced })
     }
 
     fn create_index(&mut self) -> Result<Statement, SyntaxError> {

@@ -159,3 +159,37 @@ fn arbitrary_texts_are_refused_or_read() {
         let _ = (parse(&text), with_units_quoted(&text), is_blank(&text));
     }
 }
+
+#[test]
+fn views_are_read() {
+    let view = |name: &str, text: &str, replaces, is_forced| Statement::CreateView {
+        name: name.to_owned(),
+        text: text.to_owned(),
+        replaces,
+        is_forced,
+    };
+    assert_eq!(parse("CREATE VIEW v AS SELECT 1 ;"), Ok(view("v", "SELECT 1", false, false)));
+    assert_eq!(
+        parse("create force view \"V w\" as with x as (select 1) select * from x"),
+        Ok(view("V w", "with x as (select 1) select * from x", false, true))
+    );
+    assert_eq!(parse("CREATE OR REPLACE VIEW v AS VALUES (';')"), Ok(view("v", "VALUES (';')", true, false)));
+    assert_eq!(parse("CREATE OR REPLACE FORCE VIEW v AS SELECT 1"), Ok(view("v", "SELECT 1", true, true)));
+    assert_eq!(parse("DROP VIEW v"), Ok(Statement::DropView("v".to_owned(), false)));
+    assert_eq!(parse("DROP VIEW IF EXISTS v"), Ok(Statement::DropView("v".to_owned(), true)));
+    for wrong in [
+        "CREATE VIEW v",
+        "CREATE VIEW v AS",
+        "CREATE VIEW v AS DELETE FROM t",
+        "CREATE VIEW v AS EXPLAIN SELECT 1",
+        "CREATE VIEW v AS SELECT 1; SELECT 2",
+        "CREATE VIEW v AS SELECT ?",
+        "CREATE VIEW v (a) AS SELECT 1",
+        "CREATE OR REPLACE TABLE t (a LONG)",
+        "CREATE FORCE INDEX i ON t (a)",
+        "DROP VIEW",
+        "DROP VIEW v w",
+    ] {
+        assert!(parse(wrong).is_err(), "{wrong}");
+    }
+}

@@ -6,6 +6,8 @@ use serde_json::Value as Json;
 use sql::Value;
 use std::time::Duration;
 
+/// The kind of a stream of Arrow.
+pub(super) const ARROW: &str = "application/vnd.apache.arrow.stream";
 /// How long a statement may take that does not say.
 const TIME_MS: u64 = 60_000;
 const TIME_MS_MAX: u64 = 3_600_000;
@@ -13,6 +15,14 @@ const TIME_MS_MAX: u64 = 3_600_000;
 /// How rows are told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
+    Json(Layout),
+    /// A stream of Arrow.
+    Arrow,
+}
+
+/// How rows are told as JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layout {
     /// One document.
     Document,
     /// A line for each row.
@@ -47,12 +57,14 @@ impl Asked {
                 _ => Err(bad(format!("`{name}` is to be a number from 1 to {most}"))),
             },
         };
-        let accepts_lines = request.header("accept").is_some_and(|accept| accept.contains("application/x-ndjson"));
+        let accepts = |kind| request.header("accept").is_some_and(|accept| accept.contains(kind));
         let format = match request.parameter("format").as_deref() {
-            None if accepts_lines => Format::Lines,
-            None | Some("json") => Format::Document,
-            Some("ndjson") => Format::Lines,
-            Some(_) => return Err(bad("`format` is to be `json` or `ndjson`".to_owned())),
+            None if accepts(ARROW) => Format::Arrow,
+            None if accepts("application/x-ndjson") => Format::Json(Layout::Lines),
+            None | Some("json") => Format::Json(Layout::Document),
+            Some("ndjson") => Format::Json(Layout::Lines),
+            Some("arrow") => Format::Arrow,
+            Some(_) => return Err(bad("`format` is to be `json`, `ndjson` or `arrow`".to_owned())),
         };
         let (statement, parameters) = statement(&request.body).map_err(bad)?;
         Ok(Self {
@@ -118,20 +130,24 @@ mod tests {
             keyspace: None,
             time: Duration::from_secs(60),
             rows_max: u64::MAX,
-            format: Format::Document,
+            format: Format::Json(Layout::Document),
         };
         assert_eq!(plain, expected);
         let body = "{\"query\": \"SELECT ?\", \"parameters\": [null, true, -7, 1.5, \"x\", 18446744073709551615]}";
         let all = asked("/sql?keyspace=a%20b&timeout_ms=5&max_rows=7", "Accept: application/x-ndjson\r\n", body).expect("it is right");
         let real = Value::Real(18_446_744_073_709_551_615.0);
         let parameters = vec![Value::Null, Value::Integer(1), Value::Integer(-7), Value::Real(1.5), Value::Text("x".to_owned()), real];
-        assert_eq!((all.parameters, all.format, all.rows_max, all.time.as_millis()), (parameters, Format::Lines, 7, 5));
+        assert_eq!((all.parameters, all.format, all.rows_max, all.time.as_millis()), (parameters, Format::Json(Layout::Lines), 7, 5));
         assert_eq!(all.keyspace.as_deref(), Some("a b"));
+        let format = |target: &str, headers: &str| asked(target, headers, "SELECT 1").map(|asked| asked.format).ok();
+        assert_eq!(format("/sql?format=arrow", ""), Some(Format::Arrow));
+        assert_eq!(format("/sql", &format!("Accept: {ARROW}\r\n")), Some(Format::Arrow));
+        assert_eq!(format("/sql?format=json", &format!("Accept: {ARROW}\r\n")), Some(Format::Json(Layout::Document)));
     }
 
     #[test]
     fn what_is_wrong_is_refused() {
-        let wrong = ["/sql?timeout=5", "/sql?timeout_ms=0", "/sql?timeout_ms=99999999", "/sql?max_rows=x", "/sql?format=arrow"];
+        let wrong = ["/sql?timeout=5", "/sql?timeout_ms=0", "/sql?timeout_ms=99999999", "/sql?max_rows=x", "/sql?format=parquet"];
         for target in wrong {
             assert_eq!(asked(target, "", "SELECT 1").err().map(|reply| reply.status), Some(BAD_REQUEST), "{target}");
         }

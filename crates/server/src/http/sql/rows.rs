@@ -1,6 +1,6 @@
 //! Rows of SQL as JSON: a document, or a line each.
 
-use super::asked::Format;
+use super::asked::Layout;
 use cql::value::json::write_string;
 use serde_json::json;
 use sql::{ColumnType, Query, ValueRef};
@@ -9,34 +9,34 @@ use std::time::Duration;
 
 /// What is known of a result's columns.
 pub(super) struct Rows {
-    format: Format,
+    layout: Layout,
     columns: Vec<(String, Option<ColumnType>, Option<String>)>,
 }
 
 impl Rows {
     /// Of a query that is at its first row, if there is one: where nothing else tells what a column holds, its first value does.
-    pub(super) fn of(query: &Query, is_there: bool, format: Format) -> Self {
+    pub(super) fn of(query: &Query, is_there: bool, layout: Layout) -> Self {
         let columns = query.columns().into_iter().enumerate().map(|(at, column)| {
             let of_value = || if is_there { type_of(query.value(at)) } else { None };
-            let label = column.kind.map(|kind| kind.declaration().to_ascii_lowercase()).or_else(|| of_value().map(str::to_owned));
+            let label = column.kind.map(label).or_else(|| of_value().map(str::to_owned));
             (column.name, column.kind, label)
         });
-        Self { format, columns: columns.collect() }
+        Self { layout, columns: columns.collect() }
     }
 
     /// What stands before the first row.
     pub(super) fn begin(&self, out: &mut String) {
         let columns: Vec<_> = self.columns.iter().map(|(name, _, label)| json!({"name": name, "type": label})).collect();
         let columns = json!(columns);
-        let _ = match self.format {
-            Format::Lines => writeln!(out, "{{\"columns\":{columns}}}"),
-            Format::Document => write!(out, "{{\"columns\":{columns},\n\"rows\":["),
+        let _ = match self.layout {
+            Layout::Lines => writeln!(out, "{{\"columns\":{columns}}}"),
+            Layout::Document => write!(out, "{{\"columns\":{columns},\n\"rows\":["),
         };
     }
 
     /// The row at which the query is.
     pub(super) fn row(&self, query: &Query, is_first: bool, out: &mut String) {
-        if self.format == Format::Document {
+        if self.layout == Layout::Document {
             out.push_str(if is_first { "\n" } else { ",\n" });
         }
         out.push('[');
@@ -47,7 +47,7 @@ impl Rows {
             write_value(*kind, query.value(at), out);
         }
         out.push(']');
-        if self.format == Format::Lines {
+        if self.layout == Layout::Lines {
             out.push('\n');
         }
     }
@@ -56,17 +56,25 @@ impl Rows {
     pub(super) fn end(&self, count: u64, has_more: bool, took: Duration, out: &mut String) {
         let took_ms = took.as_secs_f64() * 1e3;
         let said = format!("\"row_count\":{count},\"has_more\":{has_more},\"took_ms\":{took_ms:.3}}}\n");
-        out.push_str(if self.format == Format::Lines { "{" } else { "],\n" });
+        out.push_str(if self.layout == Layout::Lines { "{" } else { "],\n" });
         out.push_str(&said);
     }
 }
 
 /// What stands in place of the end where rows have begun and cannot go on.
-pub(super) fn failure(format: Format, text: &str, code: Option<u16>) -> String {
+pub(super) fn failure(layout: Layout, text: &str, code: Option<u16>) -> String {
     let said = json!({"error": text, "code": code}).to_string();
-    match format {
-        Format::Lines => said + "\n",
-        Format::Document => format!("],\n{}\n", &said[1..]),
+    match layout {
+        Layout::Lines => said + "\n",
+        Layout::Document => format!("],\n{}\n", &said[1..]),
+    }
+}
+
+/// The name of a column's type.
+fn label(kind: ColumnType) -> String {
+    match kind {
+        ColumnType::TimestampText => "timestamp".to_owned(),
+        kind => kind.declaration().to_ascii_lowercase(),
     }
 }
 
@@ -128,16 +136,16 @@ mod tests {
 
     #[test]
     fn an_answer_that_fails_is_json_too() {
-        let rows = |format| Rows { format, columns: vec![("a".to_owned(), None, None)] };
+        let rows = |layout| Rows { layout, columns: vec![("a".to_owned(), None, None)] };
         let mut document = String::new();
-        rows(Format::Document).begin(&mut document);
+        rows(Layout::Document).begin(&mut document);
         document.push_str("\n[1]");
         let failed: serde_json::Value =
-            serde_json::from_str(&(document.clone() + &failure(Format::Document, "no", Some(507)))).expect("it is JSON");
+            serde_json::from_str(&(document.clone() + &failure(Layout::Document, "no", Some(507)))).expect("it is JSON");
         assert_eq!((&failed["rows"], &failed["error"], &failed["code"]), (&json!([[1]]), &json!("no"), &json!(507)));
-        rows(Format::Document).end(1, false, Duration::from_millis(2), &mut document);
+        rows(Layout::Document).end(1, false, Duration::from_millis(2), &mut document);
         let whole: serde_json::Value = serde_json::from_str(&document).expect("it is JSON");
         assert_eq!((&whole["rows"], &whole["row_count"], &whole["took_ms"]), (&json!([[1]]), &json!(1), &json!(2.0)));
-        assert_eq!(failure(Format::Lines, "no", None), "{\"code\":null,\"error\":\"no\"}\n");
+        assert_eq!(failure(Layout::Lines, "no", None), "{\"code\":null,\"error\":\"no\"}\n");
     }
 }
