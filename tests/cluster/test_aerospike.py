@@ -268,6 +268,94 @@ def receive(raw, count: int) -> bytes:
     return data
 
 
+MONITORS = "<ERO~MRT"
+
+
+def begin(seconds: int):
+    transaction = aerospike.Transaction()
+    transaction.timeout = seconds
+    return transaction
+
+
+def monitor(transaction):
+    number = transaction.id
+    return (NAMESPACE, MONITORS, number - (1 << 64) if number >= 1 << 63 else number)
+
+
+def is_free(writer, record) -> bool:
+    """Whether no transaction has locked a record."""
+    try:
+        writer.touch(record)
+    except exception.RecordNotFound:
+        return True
+    except exception.AerospikeError:
+        return False
+    return True
+
+
+def test_transactions_that_are_left_end_as_they_were_to_while_a_member_dies(cluster):
+    """Each has records and a monitor anywhere; every other one was committed, and none of its records was told."""
+    groups = [[key(1_000 + 10 * number + n) for n in range(6)] for number in range(16)]
+    with client(cluster) as writer:
+        for number, group in enumerate(groups):
+            for record in group[:3]:
+                writer.put(record, {"a": 1})
+            transaction = begin(20)
+            for record in group[1:]:
+                writer.put(record, {"a": 2}, policy={"txn": transaction, **PATIENT})
+            writer.remove(group[0], policy={"txn": transaction, **PATIENT})
+            if number % 2:
+                writer.put(monitor(transaction), {"fwd": True})
+        assert not any(is_free(writer, record) for record in groups[0])
+        cluster.nodes[0].kill()
+        until("nothing is locked", lambda: all(is_free(writer, record) for group in groups for record in group), 120, 0.5)
+        for number, group in enumerate(groups):
+            found = [record.record and record.record[2]["a"] for record in writer.batch_read(group).batch_records]
+            assert found == ([None, 2, 2, 2, 2, 2] if number % 2 else [1, 1, 1, None, None, None]), number
+
+
+def test_transfers_keep_the_sum_while_a_member_dies(cluster):
+    accounts = [key(2_000 + number) for number in range(8)]
+    moved, stop = itertools.count(), threading.Event()
+    enough = threading.Event()
+
+    def transfer(seed: int):
+        dice = random.Random(seed)
+        with client(cluster) as own:
+            while not stop.is_set():
+                transaction = begin(5)
+                policy = {"txn": transaction, **PATIENT}
+                try:
+                    one, other = dice.sample(accounts, 2)
+                    has, gets = (own.get(account, policy)[2]["n"] for account in (one, other))
+                    own.put(one, {"n": has - 1}, policy=policy)
+                    own.put(other, {"n": gets + 1}, policy=policy)
+                    own.commit(transaction)
+                    if next(moved) in (30, 80):
+                        enough.set()
+                except exception.AerospikeError:
+                    without_error(lambda: own.abort(transaction))
+
+    with client(cluster) as writer:
+        for account in accounts:
+            writer.put(account, {"n": 100})
+        threads = [threading.Thread(target=transfer, args=(seed,)) for seed in range(3)]
+        for thread in threads:
+            thread.start()
+        try:
+            for act in [cluster.nodes[1].kill, lambda: None]:
+                assert enough.wait(120)
+                enough.clear()
+                act()
+        finally:
+            stop.set()
+        for thread in threads:
+            thread.join(120)
+            assert not thread.is_alive()
+        until("nothing is locked", lambda: all(is_free(writer, account) for account in accounts), 60, 0.2)
+        assert sum(writer.get(account)[2]["n"] for account in accounts) == 800
+
+
 def test_batches_and_scans_go_over_members(cluster):
     with client(cluster) as writer:
         for number in range(2_000):

@@ -5,8 +5,8 @@
 
 use crate::ResultCode;
 use crate::value::{Particle, ParticleType};
-use model::record_set::{Bin, GENERATION, KEY_BLOB, KEY_INTEGER, KEY_STRING, NewBin, RecordSet};
-use model::row::{Deletion, RowKind, RowView, RowWriter, Stamp};
+use model::record_set::{Bin, GENERATION, KEY_BLOB, KEY_INTEGER, KEY_STRING, NewBin, RecordSet, TRANSACTION};
+use model::row::{Content, Deletion, RowKind, RowView, RowWriter, Stamp};
 use model::{ColumnId, DataType};
 use smallvec::SmallVec;
 
@@ -25,6 +25,8 @@ pub(crate) struct Record<'a> {
     pub(crate) stamp: Stamp,
     pub(crate) generation: u16,
     pub(crate) key: Option<UserKey<'a>>,
+    /// Whether its row keeps something for a transaction.
+    pub(crate) is_locked: bool,
 }
 
 /// The key as the application knows it.
@@ -93,16 +95,19 @@ impl<'a> Record<'a> {
     pub(crate) fn of_row(row: &'a [u8], now_s: u32) -> Option<Self> {
         let (row_bytes, row) = (row.len(), RowView::new(row));
         let stamp = row.liveness().filter(|stamp| stamp.is_live(now_s))?;
-        let (mut generation, mut key) = (0, None);
+        let (mut generation, mut key, mut is_locked) = (0, None, false);
         for cell in row.cells().take_while(|cell| cell.column <= KEY_BLOB) {
-            let Some(value) = cell.live_value(now_s) else { continue };
+            let Some(value) = cell.live_value(now_s) else {
+                is_locked |= cell.column == TRANSACTION;
+                continue;
+            };
             if cell.column == GENERATION {
                 generation = value.try_into().map_or(0, i32::from_be_bytes) as u16;
             } else {
                 key = UserKey::of_cell(cell.column, value);
             }
         }
-        Some(Self { row, row_bytes, stamp, generation, key })
+        Some(Self { row, row_bytes, stamp, generation, key, is_locked })
     }
 
     /// Its bins.
@@ -180,16 +185,16 @@ pub(crate) fn void_time(stamp: Stamp) -> u32 {
     if stamp.ttl_s == 0 { 0 } else { stamp.expires_at_s.saturating_sub(1 + EPOCH_S).max(1) }
 }
 
-/// Appends a record's row.
+/// Appends a record's row, with what a transaction keeps in it.
 ///
 /// # Errors
 /// A bin that the dictionary lacks.
 pub(crate) fn write_record(
     set: &RecordSet,
     stamp: Stamp,
-    generation: u16,
-    key: Option<UserKey<'_>>,
+    (generation, key): (u16, Option<UserKey<'_>>),
     bins: &[BinValue<'_>],
+    kept: Option<&[u8]>,
     out: &mut Vec<u8>,
 ) -> Result<RowKind, ResultCode> {
     let mut cells: SmallVec<[(ColumnId, &[u8]); 32]> = SmallVec::with_capacity(bins.len());
@@ -202,6 +207,9 @@ pub(crate) fn write_record(
     }
     cells.sort_unstable_by_key(|(column, _)| *column);
     let mut row = RowWriter::new(out, stamp, true, None);
+    if let Some(kept) = kept {
+        row.value(TRANSACTION, kept_stamp(stamp.timestamp), kept);
+    }
     row.value(GENERATION, stamp, &i32::from(generation).to_be_bytes());
     if let Some(key) = key {
         row.value(key.column, stamp, key.value);
@@ -212,6 +220,24 @@ pub(crate) fn write_record(
     Ok(row.finish())
 }
 
+/// Appends a row without a record, with what a transaction keeps in it.
+pub(crate) fn write_absent(timestamp: i64, kept: &[u8], out: &mut Vec<u8>) {
+    let mut row = RowWriter::new(out, Stamp::at(timestamp), false, None);
+    row.value(TRANSACTION, kept_stamp(timestamp), kept);
+    row.finish();
+}
+
+/// That of a cell that has expired long ago.
+fn kept_stamp(timestamp: i64) -> Stamp {
+    Stamp { timestamp, ttl_s: 1, expires_at_s: 1 }
+}
+
+/// What a transaction keeps in a row.
+pub(crate) fn kept_in(row: &[u8]) -> Option<&[u8]> {
+    let first = RowView::new(row).cells().next().filter(|cell| cell.column == TRANSACTION)?;
+    if let Content::Value(kept) = first.content { Some(kept) } else { None }
+}
+
 /// Appends the row of a deleted record.
 pub(crate) fn write_tombstone(timestamp: i64, now_s: u32, out: &mut Vec<u8>) -> RowKind {
     let deletion = Deletion { timestamp, deleted_at_s: now_s };
@@ -220,9 +246,13 @@ pub(crate) fn write_tombstone(timestamp: i64, now_s: u32, out: &mut Vec<u8>) -> 
 
 /// A timestamp from `now_us` on that is larger than any in the row before.
 pub(crate) fn timestamp_after(row: Option<&[u8]>, now_us: i64) -> i64 {
-    let Some(row) = row.map(RowView::new) else { return now_us };
-    let before = row.deletion().map_or(row.shared().timestamp, |deletion| deletion.timestamp.max(row.shared().timestamp));
-    now_us.max(before.saturating_add(1))
+    row.map_or(now_us, |row| now_us.max(timestamp_of(row).saturating_add(1)))
+}
+
+/// When a row's record was written or deleted.
+pub(crate) fn timestamp_of(row: &[u8]) -> i64 {
+    let row = RowView::new(row);
+    row.deletion().map_or(row.shared().timestamp, |deletion| deletion.timestamp.max(row.shared().timestamp))
 }
 
 /// The entry of the dictionary for a bin with values of this kind.

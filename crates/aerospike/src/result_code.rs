@@ -122,6 +122,22 @@ codes! {
     QUOTA_EXCEEDED = 83;
     /// A user-defined function failed.
     UDF_BAD_RESPONSE = 100;
+    /// The record is locked by another transaction.
+    MRT_BLOCKED = 120;
+    /// The record has changed since the transaction has read it.
+    MRT_VERSION_MISMATCH = 121;
+    /// The transaction's time is over.
+    MRT_EXPIRED = 122;
+    /// The transaction writes too many records.
+    MRT_TOO_MANY_WRITES = 123;
+    /// The transaction is committed already.
+    MRT_COMMITTED = 124;
+    /// The transaction was aborted.
+    MRT_ABORTED = 125;
+    /// The transaction has locked the record already.
+    MRT_ALREADY_LOCKED = 126;
+    /// The transaction has begun already.
+    MRT_MONITOR_EXISTS = 127;
     /// Batches are switched off.
     BATCH_DISABLED = 150;
     /// The batch is too long.

@@ -88,6 +88,9 @@ impl Node {
                         if let Some(declared) = declared {
                             self.schema = declared.schema;
                         }
+                        if need.remembers {
+                            self.schema.remember_deletions(&need.namespace, &need.set);
+                        }
                     }
                     // Else the schema grows with every mutation.
                     if self.declared.is_multiple_of(64) {

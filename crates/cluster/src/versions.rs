@@ -25,7 +25,7 @@
 //! | 17 | members say where GridDB's clients reach them |
 //! | 18 | record sets may have indexes, also of values within cells |
 //! | 19 | containers may have SPATIAL indexes, and functions of users may be modules of WebAssembly |
-//! | 20 | containers may be partitioned tables |
+//! | 20 | containers may be partitioned tables, and records may be locked by transactions |
 
 use std::fmt;
 

@@ -5,7 +5,7 @@
 //!
 //! | column | id | what |
 //! |---|---|---|
-//! | `digest` | 0 | the partition key: 20 bytes that name the record |
+//! | `digest` | 0 | the partition key: 20 bytes that name the record. A cell of this number is for transactions, see [`TRANSACTION`] |
 //! | `generation` | 1 | how often the record was written |
 //! | `key_integer`, `key_string`, `key_blob` | 2, 3, 4 | the key that the digest was made of, if it was sent to be kept |
 //! | one for each bin and kind | from 5 | `name` for the first kind of value seen in a bin, `name:kind` for others |
@@ -24,6 +24,14 @@ use std::sync::Arc;
 
 /// The length of a record's digest.
 pub const DIGEST_BYTES: usize = 20;
+/// The column of what a transaction over several records keeps in a row. It is a cell that has expired long ago, whatever it says: nobody sees it but who looks
+/// for it, and it is the first of its row.
+pub const TRANSACTION: ColumnId = ColumnId(0);
+/// The set of the records by which clients begin, commit and end transactions.
+pub const MONITOR_SET: &str = "<ERO~MRT";
+/// So long deletions are remembered in sets that transactions have used, in seconds: longer than a transaction lasts. A record that one of them has found missing
+/// is then known to have come and gone since.
+pub const REMEMBERED_S: u32 = 150;
 /// The column of a record's generation.
 pub const GENERATION: ColumnId = ColumnId(1);
 /// The column of a record's key, if that is an integer.
@@ -178,7 +186,29 @@ impl Schema {
     }
 }
 
+impl Schema {
+    /// Has deletions in a set remembered for transactions ([`REMEMBERED_S`]); false if they are.
+    pub fn remember_deletions(&mut self, namespace: &str, set: &str) -> bool {
+        let keyspace = self.keyspaces.get_mut(namespace);
+        let Some((keyspace, name)) = keyspace.zip(table_name(set)) else { return false };
+        let is_forgetful = |table: &Arc<Table>| table.records.is_some() && !table.remembers_deletions();
+        if !keyspace.tables.get(name).is_some_and(is_forgetful) {
+            return false;
+        }
+        if let Some(table) = Arc::make_mut(keyspace).tables.get_mut(name) {
+            Arc::make_mut(table).options.gc_grace_seconds = REMEMBERED_S;
+        }
+        true
+    }
+}
+
 impl Table {
+    /// Whether transactions may use this record set.
+    #[must_use]
+    pub fn remembers_deletions(&self) -> bool {
+        self.options.gc_grace_seconds >= REMEMBERED_S
+    }
+
     fn declare_bin(&mut self, bin: &NewBin, bins_max: usize) -> Result<(), RecordSetError> {
         if bin.name.is_empty() || bin.name.len() > BIN_NAME_BYTES_MAX {
             return Err(RecordSetError::BinName(bin.name.clone()));

@@ -110,6 +110,12 @@ impl Schema {
         self.tables().any(|table| table.is_partitioned_container())
     }
 
+    /// Whether transactions over several records have used a record set.
+    #[must_use]
+    pub fn has_record_transactions(&self) -> bool {
+        self.tables().any(|table| table.records.is_some() && table.remembers_deletions())
+    }
+
     /// Whether a container has an index of values within cells: a SPATIAL one.
     #[must_use]
     pub fn has_spatial_indexes(&self) -> bool {

@@ -8,7 +8,9 @@
 
 use base::{Rng, TableId, Token};
 use model::Table;
-use model::operation::{Basis, Context, Direction, Operation, PartitionKey, Position, RowStore, ScannedRow, Stop, Visit, WriteSet};
+use model::operation::{
+    Basis, Context, Direction, NearRows, NearestQuery, Operation, PartitionKey, Position, RowStore, ScannedRow, Stop, Visit, WriteSet,
+};
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -282,8 +284,16 @@ impl RowStore for Noted<'_> {
         self.store.cover_slot(partition, first, prefix_of)
     }
 
+    fn nearest(&self, query: &NearestQuery<'_>) -> Result<Option<NearRows>, Stop> {
+        self.store.nearest(query)
+    }
+
     fn record_set(&self, table: TableId) -> Option<&Table> {
         self.store.record_set(table)
+    }
+
+    fn record_set_of_name(&self, keyspace: &str, name: &str) -> Option<&Table> {
+        self.store.record_set_of_name(keyspace, name)
     }
 }
 

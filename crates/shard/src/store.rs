@@ -376,4 +376,9 @@ impl RowStore for EngineStore<'_> {
     fn record_set(&self, table: TableId) -> Option<&Table> {
         self.tables.record_sets.get(&table).map(|table| &**table)
     }
+
+    fn record_set_of_name(&self, keyspace: &str, name: &str) -> Option<&Table> {
+        let mut tables = self.tables.record_sets.values().map(|table| &**table);
+        tables.find(|table| table.name == name && table.keyspace == keyspace)
+    }
 }

@@ -28,6 +28,28 @@ def row_of(session, table, digest):
     return rows[0] if rows else None
 
 
+def test_what_a_transaction_has_written_is_seen_when_it_is_committed(client, session, set_name, digest):
+    keys = [(NAMESPACE, set_name, number) for number in range(3)]
+    for key in keys[:2]:
+        client.put(key, {"a": 1})
+    values = lambda: sorted(session.execute(f'SELECT digest, a FROM {NAMESPACE}."{set_name}"'), key=lambda row: row["digest"])
+    count = lambda: session.execute(f'SELECT count(*) AS rows FROM {NAMESPACE}."{set_name}"').one()["rows"]
+    session.row_factory = dict_factory
+    before = values()
+    assert len(before) == count() == 2
+    transaction = aerospike.Transaction()
+    transaction.timeout = 120
+    within = {"txn": transaction}
+    client.put(keys[0], {"a": 2}, policy=within)
+    client.remove(keys[1], policy=within)
+    client.put(keys[2], {"a": 2}, policy=within)
+    assert (values(), count()) == (before, 2)
+    assert row_of(session, set_name, digest(keys[2])) is None and row_of(session, set_name, digest(keys[1]))["a"] == 1
+    client.commit(transaction)
+    assert {bytes(row["digest"]): row["a"] for row in values()} == {bytes(digest(keys[0])): 2, bytes(digest(keys[2])): 2}
+    assert count() == 2
+
+
 def test_every_kind_of_bin_is_a_column_of_its_type(client, session, set_name, digest):
     key = (NAMESPACE, set_name, "ada")
     bins = {"i": -5, "d": 2.5, "s": "naïve", "b": b"\x00\xff", "t": True, "f": False, "l": [1, "x"], "m": {"k": 1}}

@@ -2,8 +2,8 @@
 
 use super::aside::Aside;
 use super::failure::Failure;
-use super::request::Request;
-use super::write::{GRACE_S, TTL_DEFAULT, put};
+use super::request::{Request, Role};
+use super::write::{TTL_DEFAULT, put};
 use crate::ResultCode;
 use crate::operate::Change;
 use crate::record::{Bins, Record, UserKey, new_bin, timestamp_after, void_time, write_tombstone};
@@ -28,10 +28,16 @@ impl Request<'_> {
         out: &mut Vec<u8>,
     ) -> Result<Aside, Stop> {
         let (start, mut aside) = (out.len(), Aside::default());
-        let mut reply = MessageWriter::begin(out);
-        reply.number = self.index;
-        let outcome = self.apply_to_record(call, context, store, writes, (&mut reply, &mut *out), &mut aside);
-        self.end_reply(outcome, reply, start, out)?;
+        if self.limits.role == Role::Plain {
+            let mut reply = MessageWriter::begin(out);
+            reply.number = self.index;
+            let outcome = self.apply_to_record(call, context, store, writes, (&mut reply, &mut *out), &mut aside);
+            self.end_reply(outcome, reply, start, out)?;
+        } else {
+            self.run_in_transaction(context, store, writes, out, &mut |row, writes, reply, out| {
+                self.apply_over(row, call, context, writes, (reply, out), &mut aside)
+            })?;
+        }
         if !aside.bins.is_empty() {
             out.truncate(start);
         }
@@ -53,6 +59,19 @@ impl Request<'_> {
             Some(row) => Some(row.as_slice()),
             None => store.get(&partition, &[])?,
         };
+        self.refuse_locked(row, context, store)?;
+        self.apply_over(row, call, context, writes, (reply, out), aside)
+    }
+
+    fn apply_over(
+        &self,
+        row: Option<&[u8]>,
+        call: &Call<'_>,
+        context: &Context,
+        writes: &mut WriteSet,
+        (reply, out): (&mut MessageWriter, &mut Vec<u8>),
+        aside: &mut Aside,
+    ) -> Result<ResultCode, Failure> {
         let old = row.and_then(|row| Record::of_row(row, context.now_s()));
         if old.is_none() && self.selection.is_some() {
             return Err(ResultCode::NOT_FOUND.into());
@@ -75,7 +94,7 @@ impl Request<'_> {
         let timestamp = timestamp_after(row, context.timestamp_us);
         match action {
             Action::Keep => {}
-            Action::Remove => self.remove(context, old.is_some(), timestamp, writes),
+            Action::Remove => self.remove(context, old.as_ref(), timestamp, writes),
             Action::Put { replaces, bins, ttl, drops_key } => {
                 aside.bins = self.undeclared(&bins)?;
                 if !aside.bins.is_empty() {
@@ -91,7 +110,7 @@ impl Request<'_> {
                 }
                 // A record without bins is none.
                 if after.is_empty() {
-                    self.remove(context, old.is_some(), timestamp, writes);
+                    self.remove(context, old.as_ref(), timestamp, writes);
                 } else {
                     let attributes = Attributes { ttl: ttl.unwrap_or(TTL_DEFAULT), ..self.attributes };
                     let stamp = Request { attributes, ..*self }.stamp(timestamp, old.as_ref(), context.now_s())?;
@@ -134,10 +153,10 @@ impl Request<'_> {
         bins.iter().filter(lacks).map(|(name, value)| new_bin(name, value.kind)).collect()
     }
 
-    fn remove(&self, context: &Context, exists: bool, timestamp: i64, writes: &mut WriteSet) {
-        if exists {
+    fn remove(&self, context: &Context, old: Option<&Record<'_>>, timestamp: i64, writes: &mut WriteSet) {
+        if old.is_some() {
             let kind = write_tombstone(timestamp, context.now_s(), writes.begin(&self.partition(), &[]));
-            writes.end(purge_after_s(kind, GRACE_S));
+            writes.end(purge_after_s(kind, self.grace_s(old, context.now_s())));
         }
     }
 }

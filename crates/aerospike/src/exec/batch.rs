@@ -21,7 +21,7 @@ use super::request::{Selection, is_write, write_failure};
 use super::target::{digest_of, names};
 use super::work::{RecordCoordinator, Work};
 use crate::ResultCode;
-use crate::wire::{BatchEntries, BatchWriter, Kind, Message, Proto, field, info3, write_result};
+use crate::wire::{BatchEntries, BatchWriter, Kind, Message, Proto, TransactionFields, VERSION_BYTES, field, info3, write_result};
 use base::TableId;
 use model::Schema;
 use model::operation::{Coordinator, Operation, Part, Step};
@@ -73,6 +73,8 @@ pub(super) fn start_one<'a>(schema: &Schema, message: &Message<'_>, options: &Op
 /// Adds what a request does with one record, of this set.
 fn push(batch: &mut BatchWriter, message: &Message<'_>, set: Option<&[u8]>, digest: &[u8; DIGEST_BYTES]) {
     let fields = &message.fields;
+    let TransactionFields { id, version, deadline_s, .. } = fields.transaction;
+    let (id, version, deadline) = (id.map(u64::to_le_bytes), version.map(u64::to_le_bytes), deadline_s.map(u32::to_le_bytes));
     let said = [
         (field::NAMESPACE, fields.namespace),
         (field::SET, set),
@@ -81,8 +83,11 @@ fn push(batch: &mut BatchWriter, message: &Message<'_>, set: Option<&[u8]>, dige
         (field::UDF_PACKAGE, fields.udf.module),
         (field::UDF_FUNCTION, fields.udf.function),
         (field::UDF_ARGUMENTS, fields.udf.arguments),
+        (field::TRANSACTION_ID, id.as_ref().map(|id| id.as_slice())),
+        (field::RECORD_VERSION, version.as_ref().map(|version| &version[..VERSION_BYTES])),
+        (field::TRANSACTION_DEADLINE, deadline.as_ref().map(|deadline| deadline.as_slice())),
     ];
-    let said: SmallVec<[(u8, &[u8]); 7]> = said.into_iter().filter_map(|(kind, data)| Some((kind, data?))).collect();
+    let said: SmallVec<[(u8, &[u8]); 10]> = said.into_iter().filter_map(|(kind, data)| Some((kind, data?))).collect();
     batch.push(digest, message.attributes, &said, message.operations.iter());
 }
 
@@ -172,6 +177,14 @@ pub(super) struct BatchCoordinator {
 }
 
 impl BatchCoordinator {
+    /// Runs a batch whose reply is messages in frames; none if something has to be declared first.
+    pub(super) fn of_batch(schema: &Schema, field: &[u8], options: &Options<'_>) -> Option<Self> {
+        match plan(schema, field, None, options).ok()? {
+            Planned::Plan(plan) => Some(Self::new(Arc::new(plan), options.cores, true)),
+            Planned::Missing(_) => None,
+        }
+    }
+
     fn new(plan: Arc<Plan>, cores: u16, is_one: bool) -> Self {
         let (mut refused, mut waiting) = (Vec::new(), VecDeque::new());
         let mut reads: Vec<(u16, u32)> = Vec::new();
@@ -235,7 +248,8 @@ impl BatchCoordinator {
         let count = self.declared.entry(position).or_default();
         *count += 1;
         let Ok(table) = &self.plan.kind(&self.plan.entries[position as usize]).table else { return false };
-        let need = Need { namespace: table.keyspace.clone(), set: set_name(&table.name).to_owned(), bins };
+        let (namespace, set) = (table.keyspace.clone(), set_name(&table.name).to_owned());
+        let need = Need { namespace, set, bins, remembers: false };
         if !self.needs.contains(&need) {
             self.needs.push(need);
         }

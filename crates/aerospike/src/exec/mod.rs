@@ -17,6 +17,7 @@ mod scan;
 mod single;
 mod start;
 mod target;
+mod transaction;
 mod work;
 mod write;
 
@@ -25,6 +26,7 @@ pub use options::{IsPrimary, Namespace, Options};
 pub use scan::UDF_OF_STREAM;
 pub use single::RecordRequest;
 pub use start::{Shape, part, start};
+pub use transaction::sweep;
 pub use work::{RecordCoordinator, Work};
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! A need may be larger than what is written in the end, never smaller: an operation never makes a value of a kind that is not here or in
 //! the record already.
 
+use super::options::Namespace;
 use crate::ResultCode;
 use crate::expression;
 use crate::operate::code;
@@ -20,6 +21,14 @@ pub struct Need {
     pub set: String,
     /// Bins and kinds of value that it lacks.
     pub bins: Vec<NewBin>,
+    /// Whether deletions in it are to be remembered for transactions (`model::Schema::remember_deletions`).
+    pub remembers: bool,
+}
+
+impl Need {
+    pub(super) fn new(namespace: &Namespace, set: &str, bins: Vec<NewBin>) -> Self {
+        Self { namespace: namespace.name.clone(), set: set.to_owned(), bins, remembers: false }
+    }
 }
 
 /// The bins and kinds that operations may write and `known` lacks.

@@ -29,7 +29,7 @@ impl Request<'_> {
         self.check_key(&record)?;
         self.check_filter(context, &record)?;
         self.give(context, &record, reply, out)?;
-        if let Some(stamp) = self.renewed(&record, context) {
+        if let Some(stamp) = self.renewed(&record, context).filter(|_| !record.is_locked) {
             self.stage(stamp, record.generation, record.key, &record.to_bins(self.set), writes)?;
             reply.attributes.ttl = void_time(stamp);
         }
@@ -50,7 +50,7 @@ impl Request<'_> {
     }
 
     /// Appends what was asked for.
-    fn give(&self, context: &Context, record: &Record<'_>, reply: &mut MessageWriter, out: &mut Vec<u8>) -> Result<(), Failure> {
+    pub(super) fn give(&self, context: &Context, record: &Record<'_>, reply: &mut MessageWriter, out: &mut Vec<u8>) -> Result<(), Failure> {
         reply.attributes.generation = u32::from(record.generation);
         reply.attributes.ttl = void_time(record.stamp);
         if self.attributes.info1 & info1::NO_BINS != 0 {

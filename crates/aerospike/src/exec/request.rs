@@ -5,7 +5,8 @@ use crate::ResultCode;
 use crate::expression::{Filter, Subject};
 use crate::index;
 use crate::record::{BinSource, Known, Record};
-use crate::wire::{Attributes, MessageWriter, Operations, info2};
+use crate::wire::{Attributes, MessageWriter, Operations, TransactionFields, info2};
+use base::TableId;
 use model::Table;
 use model::operation::{Context, PartitionKey, RowStore, Stop, WriteSet};
 use model::record_set::{DIGEST_BYTES, RecordSet, set_name, token};
@@ -25,6 +26,7 @@ pub(super) struct Request<'a> {
     pub(super) limits: Limits,
     /// The record's index in its batch.
     pub(super) index: u32,
+    pub(super) transaction: TransactionFields,
     /// Of a job in the background.
     pub(super) selection: Option<&'a Selection>,
 }
@@ -39,6 +41,18 @@ pub(super) struct Selection {
 pub(super) struct Limits {
     pub(super) default_ttl_s: u32,
     pub(super) record_bytes_max: u32,
+    pub(super) role: Role,
+}
+
+/// What a request has to do with transactions over several records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Nothing.
+    Plain,
+    /// It belongs to one; monitors are in this table.
+    Member(TableId),
+    /// It is about a monitor, or what one locks.
+    Monitor,
 }
 
 /// Whether a request with these attributes writes.
@@ -79,6 +93,9 @@ impl<'a> Request<'a> {
 
     /// Runs it and appends one message.
     pub(super) fn run(&self, context: &Context, store: &dyn RowStore, writes: &mut WriteSet, out: &mut Vec<u8>) -> Result<(), Stop> {
+        if self.limits.role != Role::Plain {
+            return self.run_in_role(context, store, writes, out);
+        }
         let start = out.len();
         let mut reply = MessageWriter::begin(out);
         reply.number = self.index;

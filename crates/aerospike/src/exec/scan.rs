@@ -38,7 +38,7 @@ use crate::wire::{Kind, Message, MessageWriter, Proto, info1, info3, write_resul
 use base::{SLOT_COUNT, Token};
 use model::Schema;
 use model::operation::{Coordinator, Operation, Step};
-use model::record_set::{DIGEST_BYTES, table_name, token};
+use model::record_set::{DIGEST_BYTES, MONITOR_SET, table_name, token};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
@@ -224,7 +224,10 @@ fn partition_id(bytes: &[u8]) -> Result<u16, ResultCode> {
 /// The tables of a namespace, each with its set's name.
 fn all_tables(schema: &Schema, namespace: &Namespace) -> Vec<Set> {
     let keyspace = schema.keyspaces.get(&namespace.name);
-    let tables = keyspace.into_iter().flat_map(|keyspace| keyspace.tables.values()).filter(|table| table.records.is_some());
+    let tables = keyspace
+        .into_iter()
+        .flat_map(|keyspace| keyspace.tables.values())
+        .filter(|table| table.records.is_some() && table.name != MONITOR_SET);
     tables.map(|table| Set::new(table, if Some(table.name.as_str()) == table_name("") { "" } else { &table.name })).collect()
 }
 

@@ -1,9 +1,9 @@
 //! A request on one record, as an operation whose reply is the whole reply.
 
 use super::read::RENEWAL_PERCENT;
-use super::request::{Limits, Request, is_write};
-use super::target::dictionary;
-use crate::wire::{Attributes, Kind, Message, Operations, Proto, info3};
+use super::request::{Limits, Request, Role, is_write};
+use super::target::current;
+use crate::wire::{Attributes, Fields, Kind, Message, Operations, Proto, TransactionFields, info3};
 use base::{TableId, Token};
 use model::Table;
 use model::operation::{Context, Operation, RowStore, Stop, WriteSet};
@@ -27,12 +27,14 @@ pub(super) struct What<'a> {
     key: Option<&'a [u8]>,
     filter: Option<&'a [u8]>,
     operations: Operations<'a>,
+    transaction: TransactionFields,
 }
 
 impl<'a> What<'a> {
     pub(super) fn of(message: &Message<'a>) -> Self {
         let Message { attributes, fields, operations, .. } = message;
-        Self { attributes: *attributes, key: fields.key, filter: fields.filter, operations: *operations }
+        let Fields { key, filter, transaction, .. } = *fields;
+        Self { attributes: *attributes, key, filter, operations: *operations, transaction }
     }
 }
 
@@ -60,7 +62,7 @@ impl RecordRequest<'_> {
     pub fn reads_any_replica(&self) -> bool {
         let Attributes { info3, ttl, .. } = self.what.attributes;
         let renews = RENEWAL_PERCENT.contains(&ttl);
-        info3 & info3::READ_RELAXED != 0 && !renews && !self.is_write()
+        info3 & info3::READ_RELAXED != 0 && !renews && !self.is_write() && self.limits.role == Role::Plain
     }
 
     /// The memory that [`RecordRequest::to_operation`] takes.
@@ -94,9 +96,9 @@ fn run(
     writes: &mut WriteSet,
     reply: &mut Vec<u8>,
 ) -> Result<(), Stop> {
-    let set = dictionary(store, table)?;
-    let What { attributes, key, filter, operations } = *what;
-    let request = Request { table, set, digest, attributes, key, filter, operations, limits, index: 0, selection: None };
+    let (table, set) = current(store, table)?;
+    let What { attributes, key, filter, operations, transaction } = *what;
+    let request = Request { table, set, digest, attributes, key, filter, operations, limits, index: 0, transaction, selection: None };
     let start = reply.len();
     let proto = Proto::begin(reply, Kind::Message);
     let outcome = request.run(context, store, writes, reply);

@@ -3,7 +3,7 @@
 use super::options::Options;
 use super::request::{Limits, is_write};
 use super::single::{RecordRequest, What};
-use super::target::{Target, check_served, digest_of, names, target};
+use super::target::{Asked, Target, check_served, digest_of, names, target};
 use super::work::Work;
 use super::{batch, scan};
 use crate::ResultCode;
@@ -58,18 +58,22 @@ pub fn start<'a>(schema: &'a Schema, message: &Message<'a>, body: &'a [u8], opti
     }
     let (namespace, set) = names(fields, options)?;
     if !has_record(fields) {
+        if fields.transaction.id.is_some() || message.attributes.info4 != 0 {
+            return Err(ResultCode::PARAMETER);
+        }
         return scan::start(schema, message, namespace, set, options);
     }
     if wants_nothing(message) || fields.index.is_asked() {
         return Err(ResultCode::PARAMETER);
     }
-    let table = match target(schema, namespace, set, &message.attributes, &message.operations)? {
-        Target::Table(table) => table,
+    let asked = Asked { fields, attributes: &message.attributes, operations: &message.operations };
+    let (table, role) = match target(schema, namespace, set, &asked)? {
+        Target::Table(table, role) => (table, role),
         Target::Nothing => return Err(ResultCode::NOT_FOUND),
-        Target::Missing(need) => return Ok(Work::Declare(vec![need])),
+        Target::Missing(needs) => return Ok(Work::Declare(needs)),
     };
     let digest = digest_of(fields, set).ok_or(ResultCode::PARAMETER)?;
-    let limits = Limits { default_ttl_s: namespace.default_ttl_s, record_bytes_max: options.record_bytes_max };
+    let limits = Limits { default_ttl_s: namespace.default_ttl_s, record_bytes_max: options.record_bytes_max, role };
     Ok(Work::Record(RecordRequest { table, what: What::of(message), body, digest, limits }))
 }
 

@@ -2,24 +2,49 @@
 
 use super::need::{Need, declaration_failure, missing_bins};
 use super::options::{Namespace, Options};
-use super::request::is_write;
+use super::request::{Role, is_write};
 use crate::ResultCode;
 use crate::digest::digest;
-use crate::wire::{Attributes, Fields, Operations, info2};
+use crate::wire::{Attributes, Fields, Operations, info2, info4};
 use model::operation::{RowStore, Stop};
-use model::record_set::{DIGEST_BYTES, RecordSet};
+use model::record_set::{DIGEST_BYTES, MONITOR_SET, RecordSet};
 use model::{Schema, Table};
 use std::sync::Arc;
 
 /// Refuses what would be answered wrongly.
 pub(super) fn check_served(fields: &Fields<'_>, attributes: &Attributes) -> Result<(), ResultCode> {
-    if fields.has_transaction || attributes.info4 != 0 {
-        return Err(ResultCode::ENTERPRISE_ONLY);
-    }
-    if fields.index.has_expression || fields.has_deadline {
+    let transaction = &fields.transaction;
+    // A deadline alone is an old client's batch.
+    let is_old_batch = transaction.has_other_deadline || transaction.deadline_s.is_some() && transaction.id.is_none();
+    if fields.index.has_expression || is_old_batch {
         return Err(ResultCode::UNSUPPORTED_FEATURE);
     }
+    if attributes.info4 & !(ROLES | info4::ON_LOCKING_ONLY | info4::DONE) != 0 {
+        return Err(ResultCode::PARAMETER);
+    }
     Ok(())
+}
+
+/// Flags of requests that have a role without a transaction's number.
+const ROLES: u8 = info4::VERIFY | info4::ROLL_FORWARD | info4::ROLL_BACK;
+
+/// What a request has to do with transactions; none if monitors are to be declared first.
+fn role(schema: &Schema, namespace: &Namespace, set: &str, asked: &Asked<'_>) -> Result<Option<Role>, ResultCode> {
+    if set.starts_with('<') && set == MONITOR_SET {
+        return Ok(Some(Role::Monitor));
+    }
+    if asked.fields.transaction.id.is_none() && asked.attributes.info4 & ROLES == 0 {
+        return Ok(Some(Role::Plain));
+    }
+    Ok(record_set(schema, namespace, MONITOR_SET)?.map(|table| Role::Member(table.id)))
+}
+
+/// What is looked at of a request to find its target.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'a> {
+    pub(super) fields: &'a Fields<'a>,
+    pub(super) attributes: &'a Attributes,
+    pub(super) operations: &'a Operations<'a>,
 }
 
 /// The namespace, and the set's name, which is empty when there is none.
@@ -33,24 +58,23 @@ pub(super) fn names<'a, 'o>(fields: &Fields<'a>, options: &Options<'o>) -> Resul
 /// Where a request on one record goes.
 pub(super) enum Target<'a> {
     /// To a set that has all it needs.
-    Table(&'a Arc<Table>),
+    Table(&'a Arc<Table>, Role),
     /// Nowhere: it reads a set that does not exist.
     Nothing,
     /// To a set that lacks something.
-    Missing(Need),
+    Missing(Vec<Need>),
 }
 
 #[inline]
-pub(super) fn target<'a>(
-    schema: &'a Schema,
-    namespace: &Namespace,
-    set: &str,
-    attributes: &Attributes,
-    operations: &Operations<'_>,
-) -> Result<Target<'a>, ResultCode> {
+pub(super) fn target<'a>(schema: &'a Schema, namespace: &Namespace, set: &str, asked: &Asked<'_>) -> Result<Target<'a>, ResultCode> {
+    let Asked { attributes, operations, .. } = *asked;
     let table = record_set(schema, namespace, set)?;
+    let role = role(schema, namespace, set, asked)?;
+    if role != Some(Role::Plain) {
+        return target_in_role(namespace, set, asked, table, role);
+    }
     if !is_write(attributes) {
-        return Ok(table.map_or(Target::Nothing, Target::Table));
+        return Ok(table.map_or(Target::Nothing, |table| Target::Table(table, Role::Plain)));
     }
     if operations.is_empty() && attributes.info2 & info2::DELETE == 0 {
         return Err(ResultCode::PARAMETER);
@@ -58,10 +82,38 @@ pub(super) fn target<'a>(
     let records: Option<&RecordSet> = table.and_then(|table| table.records.as_ref());
     let bins = missing_bins(operations, records)?;
     match table {
-        Some(table) if bins.is_empty() => Ok(Target::Table(table)),
+        Some(table) if bins.is_empty() => Ok(Target::Table(table, Role::Plain)),
         // What writes no bin has nothing to do in a set that does not exist.
         None if bins.is_empty() => Ok(Target::Nothing),
-        _ => Ok(Target::Missing(Need { namespace: namespace.name.clone(), set: set.to_owned(), bins })),
+        _ => Ok(Target::Missing(vec![Need::new(namespace, set, bins)])),
+    }
+}
+
+/// Where a request goes that belongs to a transaction: its set is made even to be read, so that the record is known to be missing.
+fn target_in_role<'a>(
+    namespace: &Namespace,
+    set: &str,
+    asked: &Asked<'_>,
+    table: Option<&'a Arc<Table>>,
+    role: Option<Role>,
+) -> Result<Target<'a>, ResultCode> {
+    let Asked { fields, attributes, operations } = *asked;
+    let writes = is_write(attributes) && attributes.info4 & (ROLES | info4::DONE) == 0 && !fields.udf.is_asked();
+    if writes && operations.is_empty() && attributes.info2 & info2::DELETE == 0 {
+        return Err(ResultCode::PARAMETER);
+    }
+    let bins = if writes { missing_bins(operations, table.and_then(|table| table.records.as_ref()))? } else { Vec::new() };
+    let mut needs = Vec::new();
+    if role.is_none() {
+        needs.push(Need::new(namespace, MONITOR_SET, Vec::new()));
+    }
+    let remembers = role != Some(Role::Monitor);
+    if !bins.is_empty() || !table.is_some_and(|table| !remembers || table.remembers_deletions()) {
+        needs.push(Need { remembers, ..Need::new(namespace, set, bins) });
+    }
+    match table.zip(role) {
+        Some((table, role)) if needs.is_empty() => Ok(Target::Table(table, role)),
+        _ => Ok(Target::Missing(needs)),
     }
 }
 
@@ -74,19 +126,27 @@ pub(super) fn target_of_call<'a>(
     schema: &'a Schema,
     namespace: &Namespace,
     set: &str,
-    fields: &Fields<'_>,
-    attributes: &Attributes,
+    asked: &Asked<'_>,
 ) -> Result<Target<'a>, ResultCode> {
+    let Asked { fields, attributes, .. } = *asked;
     if fields.udf.module.is_none() || fields.udf.function.is_none() || fields.udf.operation.is_some() || !is_write(attributes) {
         return Err(ResultCode::PARAMETER);
     }
-    let need = || Need { namespace: namespace.name.clone(), set: set.to_owned(), bins: Vec::new() };
-    Ok(record_set(schema, namespace, set)?.map_or_else(|| Target::Missing(need()), Target::Table))
+    let table = record_set(schema, namespace, set)?;
+    match role(schema, namespace, set, asked)? {
+        Some(Role::Plain) => {
+            let need = || Need::new(namespace, set, Vec::new());
+            Ok(table.map_or_else(|| Target::Missing(vec![need()]), |table| Target::Table(table, Role::Plain)))
+        }
+        Some(Role::Monitor) => Err(ResultCode::FORBIDDEN),
+        role => target_in_role(namespace, set, asked, table, role),
+    }
 }
 
-/// The dictionary of a set as it is where an operation runs: others may have declared and written bins since the operation was made.
-pub(super) fn dictionary<'a>(store: &'a dyn RowStore, table: &'a Table) -> Result<&'a RecordSet, Stop> {
-    store.record_set(table.id).unwrap_or(table).records.as_ref().ok_or(Stop::UnknownTable)
+/// A set with its dictionary as it is where an operation runs: others may have declared and written bins since the operation was made.
+pub(super) fn current<'a>(store: &'a dyn RowStore, table: &'a Table) -> Result<(&'a Table, &'a RecordSet), Stop> {
+    let table = store.record_set(table.id).unwrap_or(table);
+    Ok((table, table.records.as_ref().ok_or(Stop::UnknownTable)?))
 }
 
 /// The digest of the record that a request is about.

@@ -6,6 +6,7 @@ mod jobs;
 mod many;
 mod policies;
 mod streams;
+mod transactions;
 
 use crate::wire::{Attributes, Operation, field};
 
@@ -32,6 +33,11 @@ impl Ask {
         self.attributes.info1 |= info1;
         self.attributes.info2 |= info2;
         self.attributes.info3 |= info3;
+        self
+    }
+
+    pub(super) fn info4(mut self, info4: u8) -> Self {
+        self.attributes.info4 |= info4;
         self
     }
 

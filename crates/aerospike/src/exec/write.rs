@@ -6,7 +6,7 @@ use super::request::Request;
 use crate::ResultCode;
 use crate::expression;
 use crate::operate::{self, Change, code};
-use crate::record::{BinValue, Bins, Record, UserKey, expires_at_s, timestamp_after, void_time, write_record, write_tombstone};
+use crate::record::{BinValue, Bins, Record, UserKey, expires_at_s, kept_in, timestamp_after, void_time, write_record, write_tombstone};
 use crate::value::{Particle, ParticleType};
 use crate::wire::{BIN_NAME_BYTES_MAX, MessageWriter, Operation, info1, info2, info3};
 use model::operation::{Context, RowStore, WriteSet, purge_after_s};
@@ -17,10 +17,6 @@ const BINS_MAX: usize = 32_767;
 
 /// Ten years, as the server has it.
 const TTL_S_MAX: u32 = 10 * 365 * 24 * 3_600;
-
-/// How long the engine remembers what is deleted or expired, when nothing older can be left: no write comes with a timestamp of its own,
-/// so none can come late.
-pub(super) const GRACE_S: u32 = 0;
 
 /// What a request has that asks for nothing.
 pub(super) const TTL_DEFAULT: u32 = 0;
@@ -43,8 +39,24 @@ impl Request<'_> {
             Some(row) => Some(row.as_slice()),
             None => store.get(&partition, &[])?,
         };
-        let now_s = context.now_s();
-        let old = row.and_then(|row| Record::of_row(row, now_s));
+        let old = row.and_then(|row| Record::of_row(row, context.now_s()));
+        if old.map_or_else(|| row.is_some_and(|row| kept_in(row).is_some()), |record| record.is_locked) {
+            self.refuse_locked(row, context, store)?;
+        }
+        self.write_over(row, old, context, writes, reply, out)
+    }
+
+    /// Writes it over the row, of which `old` is the record.
+    pub(super) fn write_over<'r>(
+        &'r self,
+        row: Option<&'r [u8]>,
+        old: Option<Record<'r>>,
+        context: &Context,
+        writes: &mut WriteSet,
+        reply: &mut MessageWriter,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Failure> {
+        let (partition, now_s) = (self.partition(), context.now_s());
         if let Some(record) = &old {
             self.check_filter(context, record)?;
         }
@@ -65,7 +77,7 @@ impl Request<'_> {
                 return Err(ResultCode::NOT_FOUND.into());
             }
             let kind = write_tombstone(timestamp, now_s, writes.begin(&partition, &[]));
-            writes.end(purge_after_s(kind, GRACE_S));
+            writes.end(purge_after_s(kind, self.grace_s(old.as_ref(), now_s)));
             return Ok(());
         }
         let stamp = self.stamp(timestamp, old.as_ref(), now_s)?;
@@ -94,12 +106,20 @@ impl Request<'_> {
         let row = writes.begin(&self.partition(), &[]);
         let start = row.len();
         // A row that was begun and not ended is forgotten.
-        let kind = write_record(self.set, stamp, generation, key, bins, row)?;
+        let kind = write_record(self.set, stamp, (generation, key), bins, None, row)?;
         if row.len() - start > self.limits.record_bytes_max as usize {
             return Err(ResultCode::RECORD_TOO_BIG);
         }
-        writes.end(purge_after_s(kind, GRACE_S));
+        writes.end(purge_after_s(kind, self.table.options.gc_grace_seconds));
         Ok(())
+    }
+
+    /// How long the engine remembers that a record is deleted. That is for transactions alone, and of what they may have found missing: no write comes with a
+    /// timestamp of its own, so none can come late.
+    pub(super) fn grace_s(&self, old: Option<&Record<'_>>, now_s: u32) -> u32 {
+        let grace_s = self.table.options.gc_grace_seconds;
+        let is_young = |record: &Record<'_>| record.stamp.timestamp / 1_000_000 >= i64::from(now_s.saturating_sub(grace_s));
+        if old.is_some_and(is_young) { grace_s } else { 0 }
     }
 
     /// Whether the record's former bins are dropped.

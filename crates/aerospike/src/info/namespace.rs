@@ -4,7 +4,7 @@ use super::members;
 use super::text::list;
 use super::view::{NodeView, Partitions};
 use model::Table;
-use model::record_set::{NO_SET, RecordSet};
+use model::record_set::{MONITOR_SET, NO_SET, RecordSet};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ pub(super) fn sets(view: &NodeView<'_>, path: &str) -> String {
     let namespaces = view.namespaces.iter().filter(|namespace| wanted.is_empty() || namespace.name == wanted);
     let lines = namespaces.flat_map(|namespace| {
         let named = tables(view, &namespace.name).map(|(table, _)| &table.name);
-        let wanted = named.filter(move |name| *name != NO_SET && (set.is_empty() || *name == set));
+        let wanted = named.filter(move |name| *name != NO_SET && *name != MONITOR_SET && (set.is_empty() || *name == set));
         wanted.map(|name| format!("ns={}:set={name}:truncating=false", namespace.name))
     });
     list(lines)

@@ -190,8 +190,10 @@ impl BatchWriter {
         let data = &mut self.data;
         data.extend_from_slice(&self.count.to_be_bytes());
         data.extend_from_slice(digest);
-        let Attributes { info1, info2, info3, ttl, .. } = attributes;
-        data.extend_from_slice(&[HAS_ATTRIBUTES | HAS_TTL, info1, info2, info3]);
+        let Attributes { info1, info2, info3, info4, ttl, .. } = attributes;
+        let has_info4 = if info4 == 0 { 0 } else { HAS_INFO4 };
+        data.extend_from_slice(&[HAS_ATTRIBUTES | HAS_TTL | has_info4, info1, info2, info3]);
+        data.extend(Some(info4).filter(|info4| *info4 != 0));
         data.extend_from_slice(&ttl.to_be_bytes());
         let counts = data.len();
         data.extend_from_slice(&[0; 4]);

@@ -78,6 +78,40 @@ impl UdfFields<'_> {
     }
 }
 
+/// The fields that are about a transaction over several records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TransactionFields {
+    /// Which one.
+    pub id: Option<u64>,
+    /// The version that the client has read of the record.
+    pub version: Option<u64>,
+    /// When it is over, in seconds since the protocol's clock started.
+    pub deadline_s: Option<u32>,
+    /// Whether there is a deadline of another form: without a transaction it is an old client's batch.
+    pub has_other_deadline: bool,
+}
+
+/// Bytes of a record's version.
+pub const VERSION_BYTES: usize = 7;
+
+impl TransactionFields {
+    fn read(&mut self, kind: u8, data: &[u8]) -> Result<(), WireError> {
+        match kind {
+            field::TRANSACTION_ID => self.id = Some(u64::from_le_bytes(*fixed("a transaction's number", data)?)),
+            field::RECORD_VERSION => {
+                let mut bytes = [0; 8];
+                bytes[..VERSION_BYTES].copy_from_slice(fixed::<VERSION_BYTES>("a record's version", data)?);
+                self.version = Some(u64::from_le_bytes(bytes));
+            }
+            _ => match data.try_into() {
+                Ok(deadline) => self.deadline_s = Some(u32::from_le_bytes(deadline)),
+                Err(_) => self.has_other_deadline = true,
+            },
+        }
+        Ok(())
+    }
+}
+
 /// The fields that mean something here; the others are skipped, or noted when a request must not be served without them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fields<'a> {
@@ -109,10 +143,8 @@ pub struct Fields<'a> {
     pub index: IndexFields<'a>,
     /// Which function of the user's is to run.
     pub udf: UdfFields<'a>,
-    /// Whether it belongs to a transaction over several records.
-    pub has_transaction: bool,
-    /// Whether there is a transaction's deadline, which without a transaction is an old client's batch.
-    pub has_deadline: bool,
+    /// The transaction over several records that it belongs to.
+    pub transaction: TransactionFields,
 }
 
 fn fixed<'a, const N: usize>(what: &'static str, data: &'a [u8]) -> Result<&'a [u8; N], WireError> {
@@ -158,8 +190,7 @@ impl<'a> Fields<'a> {
                 field::UDF_FUNCTION => fields.udf.function = Some(data),
                 field::UDF_ARGUMENTS => fields.udf.arguments = Some(data),
                 field::UDF_OPERATION => fields.udf.operation = Some(fixed::<1>("an operation", data)?[0]),
-                field::TRANSACTION_ID => fields.has_transaction = true,
-                field::TRANSACTION_DEADLINE => fields.has_deadline = true,
+                field::TRANSACTION_ID | field::RECORD_VERSION | field::TRANSACTION_DEADLINE => fields.transaction.read(*kind, data)?,
                 _ => {}
             }
         }

@@ -3,7 +3,7 @@
 //! | offset | bytes | header |
 //! |---|---|---|
 //! | 0 | 1 | its length, 22 |
-//! | 1 | 4 | flags: [`info1`], [`info2`], [`info3`], and those of transactions |
+//! | 1 | 4 | flags: [`info1`], [`info2`], [`info3`], [`info4`] |
 //! | 5 | 1 | result code, of a reply |
 //! | 6 | 4 | generation |
 //! | 10 | 4 | time to live; of a reply, when the record expires, in seconds since 2010 |
@@ -54,6 +54,18 @@ pub mod info3 {
     pub const READ_RELAXED: u8 = 1 << 7;
 }
 
+/// The fourth byte of flags, of transactions.
+#[allow(missing_docs, reason = "named as the protocol names them")]
+pub mod info4 {
+    pub const VERIFY: u8 = 1;
+    pub const ROLL_FORWARD: u8 = 1 << 1;
+    pub const ROLL_BACK: u8 = 1 << 2;
+    /// The record must not be locked yet.
+    pub const ON_LOCKING_ONLY: u8 = 1 << 4;
+    /// Between members: all records of an ended transaction are done.
+    pub const DONE: u8 = 1 << 7;
+}
+
 /// What a request says besides fields and operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Attributes {
@@ -63,7 +75,7 @@ pub struct Attributes {
     pub info2: u8,
     /// See [`info3`].
     pub info3: u8,
-    /// Flags of transactions.
+    /// See [`info4`].
     pub info4: u8,
     /// The generation that the client expects.
     pub generation: u32,

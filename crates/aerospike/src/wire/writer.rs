@@ -63,6 +63,15 @@ impl MessageWriter {
         self.fields += 1;
     }
 
+    /// Puts a field in front of all that was appended.
+    pub fn first_field(&mut self, out: &mut Vec<u8>, kind: u8, data: &[u8]) {
+        let mut field = Vec::new();
+        append_field(&mut field, kind, data, &[]);
+        let start = self.start + MESSAGE_HEADER_BYTES;
+        out.splice(start..start, field);
+        self.fields += 1;
+    }
+
     /// Appends a bin's value to a reply.
     #[inline]
     pub fn bin(&mut self, out: &mut Vec<u8>, name: &[u8], particle: u8, value: &[u8]) {

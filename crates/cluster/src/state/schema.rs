@@ -40,6 +40,8 @@ const SPATIAL_INDEXES_SINCE: u16 = 19;
 const PARTITIONED_CONTAINERS_SINCE: u16 = 20;
 /// The version in which functions may be modules of WebAssembly: who does not know them would run them as Lua.
 const WASM_SINCE: u16 = 19;
+/// The version in which records are locked by transactions: who does not know them would write over locks.
+const RECORD_TRANSACTIONS_SINCE: u16 = 20;
 
 impl State {
     /// Whether every member knows what roles are.
@@ -126,6 +128,12 @@ impl State {
         self.protocol_version() >= WASM_SINCE
     }
 
+    /// Whether every member knows transactions over several records.
+    #[must_use]
+    pub fn knows_record_transactions(&self) -> bool {
+        self.protocol_version() >= RECORD_TRANSACTIONS_SINCE
+    }
+
     /// Whether every member knows all that a schema has.
     fn knows_all_of(&self, schema: &Schema) -> bool {
         (schema.roles.is_empty() || self.knows_roles())
@@ -142,6 +150,7 @@ impl State {
             && (!schema.has_spatial_indexes() || self.knows_spatial_indexes())
             && (!schema.has_partitioned_containers() || self.knows_partitioned_containers())
             && (schema.wasm_functions().next().is_none() || self.knows_wasm())
+            && (!schema.has_record_transactions() || self.knows_record_transactions())
     }
 
     pub(crate) fn change_schema(&mut self, expected: u128, document: &[u8]) -> Outcome {

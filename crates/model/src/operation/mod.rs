@@ -207,6 +207,11 @@ pub trait RowStore {
     fn record_set(&self, _: TableId) -> Option<&Table> {
         None
     }
+
+    /// The record set of a keyspace that has this table's name. Looks at all record sets: not for every request.
+    fn record_set_of_name(&self, _keyspace: &str, _name: &str) -> Option<&Table> {
+        None
+    }
 }
 
 /// What an operation may know besides rows.

@@ -64,6 +64,7 @@ fn check_members(wanted: &Schema, environment: &SchemaEnvironment<'_>) -> Result
         ("indexes of record sets", wanted.has_record_set_indexes() && !environment.knows_record_set_indexes),
         ("SPATIAL indexes of containers", wanted.has_spatial_indexes() && !environment.knows_spatial_indexes),
         ("partitioned tables of GridDB's clients", wanted.has_partitioned_containers() && !environment.knows_partitioned_containers),
+        ("transactions over records", wanted.has_record_transactions() && !environment.knows_record_transactions),
         ("masked columns", wanted.has_masks() && !environment.knows_masks),
     ];
     match needs.iter().find(|(_, is_missing)| *is_missing) {

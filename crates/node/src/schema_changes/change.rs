@@ -130,6 +130,8 @@ pub struct SchemaEnvironment<'a> {
     pub(crate) knows_partitioned_containers: bool,
     /// Whether every member can run functions in WebAssembly.
     pub(crate) knows_wasm: bool,
+    /// Whether every member knows transactions over several records.
+    pub(crate) knows_record_transactions: bool,
 }
 
 /// A change that can be made.

@@ -148,6 +148,10 @@ impl Core {
                         .is_none_or(|cluster| cluster.newest_state().knows_partitioned_containers()),
                     knows_record_set_indexes: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_record_set_indexes()),
                     knows_wasm: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_wasm()),
+                    knows_record_transactions: self
+                        .cluster
+                        .as_ref()
+                        .is_none_or(|cluster| cluster.newest_state().knows_record_transactions()),
                 };
                 let ResolvedChange { update, warnings } = change.resolve(&self.schema, &mut environment)?;
                 Ok(match update {

@@ -4,7 +4,7 @@
 
 use super::super::aside::Aside;
 use super::super::request::{Request, write_failure};
-use super::super::target::dictionary;
+use super::super::target::current;
 use super::plan::{Plan, Positions};
 use crate::wire::{BatchEntries, Operations};
 use model::operation::{Context, Operation, RowStore, Stop, WriteSet};
@@ -45,9 +45,10 @@ impl Operation for BatchPart {
                     continue;
                 }
             };
+            let (table, set) = current(store, table)?;
             let request = Request {
                 table,
-                set: dictionary(store, table)?,
+                set,
                 digest: &entry.digest,
                 attributes: kind.attributes,
                 key: kind.key.clone().map(|range| &self.plan.bytes[range]),
@@ -55,6 +56,7 @@ impl Operation for BatchPart {
                 operations: Operations::of_checked(kind.operation_count, &self.plan.bytes[kind.operations.clone()]),
                 limits: kind.limits,
                 index: entry.index,
+                transaction: kind.transaction,
                 selection: self.plan.selection.as_deref(),
             };
             let ran = match self.plan.call(kind, context.timestamp_us / 1_000) {

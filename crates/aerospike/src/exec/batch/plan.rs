@@ -2,11 +2,11 @@
 
 use super::super::need::Need;
 use super::super::options::Options;
-use super::super::request::{Limits, Selection};
-use super::super::target::{Target, check_served, names, target, target_of_call};
+use super::super::request::{Limits, Role, Selection};
+use super::super::target::{Asked, Target, check_served, names, target, target_of_call};
 use crate::ResultCode;
 use crate::udf::{Call, Modules};
-use crate::wire::{Attributes, BatchEntries, Fields};
+use crate::wire::{Attributes, BatchEntries, Fields, TransactionFields};
 use base::TableId;
 use model::record_set::DIGEST_BYTES;
 use model::{Schema, Table};
@@ -43,6 +43,7 @@ pub(super) struct RequestKind {
     pub(super) operation_count: u16,
     pub(super) call: Option<CallRanges>,
     pub(super) limits: Limits,
+    pub(super) transaction: TransactionFields,
     /// What the field says of the first of them, but for index and digest.
     pub(super) said: Range<usize>,
 }
@@ -79,20 +80,27 @@ pub(super) fn plan(schema: &Schema, field: &[u8], filter: Option<&[u8]>, options
         let entry = entry.map_err(malformed)?;
         if !entry.repeats {
             check_served(&entry.fields, &entry.attributes)?;
+            let mut role = Role::Plain;
             let (table, default_ttl_s) = match names(&entry.fields, options) {
                 Err(code) => (Err(code), 0),
                 Ok((namespace, set)) => {
+                    let asked = Asked { fields: &entry.fields, attributes: &entry.attributes, operations: &entry.operations };
                     let target = match entry.fields.udf.is_asked() {
-                        true => target_of_call(schema, namespace, set, &entry.fields, &entry.attributes),
-                        false => target(schema, namespace, set, &entry.attributes, &entry.operations),
+                        true => target_of_call(schema, namespace, set, &asked),
+                        false => target(schema, namespace, set, &asked),
                     };
                     let table = match target {
-                        Ok(Target::Table(table)) => Ok(Arc::clone(table)),
+                        Ok(Target::Table(table, its)) => {
+                            role = its;
+                            Ok(Arc::clone(table))
+                        }
                         Ok(Target::Nothing) => Err(ResultCode::NOT_FOUND),
-                        Ok(Target::Missing(need)) => {
-                            if !needs.contains(&need) {
-                                needs.push(need);
-                            }
+                        Ok(Target::Missing(missing)) => {
+                            missing.into_iter().for_each(|need| {
+                                if !needs.contains(&need) {
+                                    needs.push(need);
+                                }
+                            });
                             continue;
                         }
                         Err(code) => Err(code),
@@ -108,7 +116,8 @@ pub(super) fn plan(schema: &Schema, field: &[u8], filter: Option<&[u8]>, options
                 operations: if entry.operations.is_empty() { 0..0 } else { within(entry.operations.bytes()) },
                 operation_count: entry.operations.len() as u16,
                 call: call_in(&entry.fields, within),
-                limits: Limits { default_ttl_s, record_bytes_max: options.record_bytes_max },
+                limits: Limits { default_ttl_s, record_bytes_max: options.record_bytes_max, role },
+                transaction: entry.fields.transaction,
                 said: start + INDEX_BYTES + DIGEST_BYTES..field.len() - batch.rest().len(),
             });
         }

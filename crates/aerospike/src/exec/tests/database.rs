@@ -3,7 +3,7 @@
 use super::super::{IsPrimary, Namespace, Need, Options, RecordCoordinator, Shape, Work, part, start};
 use super::Ask;
 use crate::ResultCode;
-use crate::wire::{HEADER_BYTES, Header, Kind, Message};
+use crate::wire::{HEADER_BYTES, Header, Kind, Message, field};
 use base::{Now, TableId, Token};
 use model::operation::{Context, Direction, Operation, Part, PartitionKey, Position, RowStore, ScannedRow, Step, Stop, Visit, WriteSet};
 use model::record_set::RecordSetError;
@@ -51,6 +51,10 @@ impl RowStore for Rows {
     fn record_set(&self, id: TableId) -> Option<&Table> {
         let tables = self.schema.keyspaces.values().flat_map(|keyspace| keyspace.tables.values());
         tables.map(|table| &**table).find(|table| table.id == id)
+    }
+
+    fn record_set_of_name(&self, keyspace: &str, name: &str) -> Option<&Table> {
+        self.schema.table(keyspace, name).map(|table| &**table)
     }
 
     fn scan(
@@ -120,6 +124,8 @@ pub(super) struct Said {
     pub(super) set: Option<Vec<u8>>,
     pub(super) key: Option<Vec<u8>>,
     pub(super) bins: Vec<(String, u8, Vec<u8>)>,
+    pub(super) version: Option<u64>,
+    pub(super) deadline_s: Option<u32>,
 }
 
 impl Said {
@@ -134,6 +140,8 @@ impl Said {
             digest: message.fields.digest.copied(),
             set: message.fields.set.map(<[u8]>::to_vec),
             key: message.fields.key.map(<[u8]>::to_vec),
+            version: message.fields.transaction.version,
+            deadline_s: message.fields.transaction.deadline_s,
             bins: bins.map(|bin| (String::from_utf8_lossy(bin.name).into_owned(), bin.particle, bin.value.to_vec())).collect(),
         }
     }
@@ -194,14 +202,23 @@ impl Database {
                         let row = model::row::RowView::new(row);
                         row.deletion().map_or(row.shared().timestamp, |deletion| deletion.timestamp)
                     };
-                    assert!(timestamp(row.row) > timestamp(before), "timestamps of a record grow");
+                    let is_kept = |row| crate::record::kept_in(row).is_some();
+                    if is_kept(row.row) || is_kept(before) {
+                        assert!(timestamp(row.row) >= timestamp(before), "a lock leaves the time of what others see");
+                    } else {
+                        assert!(timestamp(row.row) > timestamp(before), "timestamps of a record grow");
+                    }
                 }
                 let view = model::row::RowView::new(row.row);
                 let ends = match view.liveness() {
+                    _ if crate::record::kept_in(row.row).is_some() => None,
                     Some(stamp) => (stamp.ttl_s > 0).then_some(stamp.expires_at_s),
                     None => Some(self.now_s),
                 };
-                assert_eq!(row.purge_after_s, ends, "the engine may forget a record as soon as it is gone");
+                let is_remembered = self.rows.record_set(row.partition.table).is_some_and(Table::remembers_deletions);
+                let grace_s = row.purge_after_s.zip(ends).map_or(0, |(purged, ends)| purged - ends);
+                assert!(grace_s == 0 || is_remembered && grace_s == model::record_set::REMEMBERED_S, "{grace_s}");
+                assert_eq!(row.purge_after_s.map(|ends| ends - grace_s), ends, "the engine may forget a record as soon as it is gone");
                 self.rows.warm.borrow_mut().insert(key.clone());
                 self.rows.rows.insert(key, row.row.to_vec());
             }
@@ -297,11 +314,40 @@ impl Database {
 
     pub(super) fn declare(&mut self, need: &Need) -> Result<(), RecordSetError> {
         self.declarations += 1;
-        if let Some(declared) = self.schema.declare_bins(&need.namespace, &need.set, &need.bins, 1)? {
+        let uuid = u128::from(self.declarations);
+        if let Some(declared) = self.schema.declare_bins(&need.namespace, &need.set, &need.bins, uuid)? {
             self.schema = declared.schema;
-            self.rows.schema = self.schema.clone();
         }
+        if need.remembers {
+            self.schema.remember_deletions(&need.namespace, &need.set);
+        }
+        self.rows.schema = self.schema.clone();
         Ok(())
+    }
+
+    /// Ends transactions that clients have left.
+    pub(super) fn sweep(&mut self) {
+        let (schema, namespaces, others) = (std::sync::Arc::new(self.schema.clone()), self.namespaces.clone(), self.others.clone());
+        let options =
+            Options { namespaces: &namespaces, cores: self.cores, record_bytes_max: self.record_bytes_max, is_primary: None, jobs: None };
+        let slots = (0..4_096).filter(|slot| !others.contains(slot)).collect();
+        let Some(coordinator) = super::super::sweep(&schema, "test", slots, &options) else { return };
+        // Parts are batches.
+        let body = Ask::about(&[(field::BATCH, &[0; 5])]).encode();
+        self.drive(coordinator, &Message::decode(&body).unwrap(), &options);
+    }
+
+    /// Drops all rows of a table of `test`.
+    pub(super) fn empty(&mut self, name: &str) {
+        let table = self.schema.table("test", name).map_or(TableId(0), |table| table.id);
+        self.rows.rows.retain(|key, _| key.0 != table);
+    }
+
+    /// The rows of a table of `test`, deletions left out.
+    pub(super) fn live_rows(&self, name: &str) -> usize {
+        let table = self.schema.table("test", name).map_or(TableId(0), |table| table.id);
+        let of_table = self.rows.rows.iter().filter(|(key, _)| key.0 == table);
+        of_table.filter(|(_, row)| crate::record::kept_in(row).is_some() || model::row::RowView::new(row).liveness().is_some()).count()
     }
 
     /// All messages of a reply.

@@ -12,11 +12,11 @@ const LIST: u8 = 20;
 const NEVER: u32 = u32::MAX;
 const KEEP: u32 = u32::MAX - 1;
 
-fn put(key: u8, name: &str, value: i64) -> Ask {
+pub(super) fn put(key: u8, name: &str, value: i64) -> Ask {
     Ask::of(key).info(0, info2::WRITE, 0).operation(code::WRITE, INTEGER, name, &integer(value))
 }
 
-fn get(key: u8) -> Ask {
+pub(super) fn get(key: u8) -> Ask {
     Ask::of(key).info(info1::READ | info1::GET_ALL, 0, 0)
 }
 
@@ -112,7 +112,7 @@ fn expectations_are_checked_before_anything_is_written() {
         ("a filter that is false", put(0, 0, 0).field(field::FILTER, &[0xC2]), 0, 27),
         ("a filter that is none", put(0, 0, 0).field(field::FILTER, &[1]), 0, 4),
         ("a function without a name", put(0, 0, 0).field(field::UDF_PACKAGE, b"p"), 4, 4),
-        ("a transaction", put(0, 0, 0).field(field::TRANSACTION_ID, &[0; 8]), 25, 25),
+        ("a transaction", put(0, 0, 0).field(field::TRANSACTION_ID, &[0; 8]), 4, 4),
         ("digests of an old batch", put(0, 0, 0).field(field::TRANSACTION_DEADLINE, &[0; 20]), 16, 16),
         ("an index", put(0, 0, 0).field(field::INDEX_RANGE, &[0]), 4, 4),
         ("another namespace", Ask::about(&[(field::NAMESPACE, b"none"), (field::DIGEST, &[0; 20])]), 20, 20),

@@ -48,6 +48,20 @@ fn functions_in_webassembly_wait_until_every_member_runs_them() {
 }
 
 #[test]
+fn transactions_over_records_wait_until_every_member_knows_them() {
+    let mut cluster = Cluster { state: State::founded(7, "test".to_owned(), knows(1, 1, 4, 19), Schema::empty(), 1), index: 1 };
+    cluster.apply(&Command::Join { profile: knows(2, 2, 4, 20), replaces: None });
+    let mut schema = Schema::empty().declare_bins("ks", "t", &[], 1).expect("a record set").expect("a new one").schema;
+    assert!(schema.remember_deletions("ks", "t") && !schema.remember_deletions("ks", "t"));
+    schema.version = 99;
+    let change = Command::Schema { expected: cluster.state.schema.version, document: schema_blob::encode(&schema) };
+    assert_eq!(cluster.apply(&change), Outcome::Refused(Refused::BadSchema));
+    cluster.apply(&Command::Started { node: NodeId(1), previous: 1, profile: knows(1, 3, 4, 20) });
+    assert_eq!(cluster.apply(&change), Outcome::Done);
+    assert!(cluster.state.schema.has_record_transactions(), "it is in the stored schema");
+}
+
+#[test]
 fn masks_wait_until_every_member_knows_them() {
     let mut cluster = Cluster { state: State::founded(7, "test".to_owned(), knows(1, 1, 4, 14), Schema::empty(), 1), index: 1 };
     cluster.apply(&Command::Join { profile: knows(2, 2, 4, 15), replaces: None });

@@ -1,6 +1,7 @@
 //! Sets and bins that a request is the first to name: added to the schema before it runs.
 
 use crate::schema_changes::{ResolvedChange, SchemaChange, SchemaEnvironment, SchemaFailure, SchemaUpdate};
+use aerospike::ResultCode;
 use aerospike::exec::Need;
 use cql::ddl::{self, SchemaEvent, SchemaEventTarget};
 use cql::wire::ChangeKind;
@@ -18,6 +19,10 @@ impl SchemaChange for Declaration {
         for need in &self.0 {
             let uuid = (environment.uuid)();
             declared.add(&mut changed, need, uuid)?;
+        }
+        if changed.has_record_transactions() && !environment.knows_record_transactions {
+            let message = "transactions can be used once every member of the cluster runs a program that knows them".to_owned();
+            return Err(SchemaFailure::Rejected { code: ResultCode::FORBIDDEN.0.into(), message });
         }
         if declared.events.is_empty() {
             return Ok(ResolvedChange::default());
@@ -43,13 +48,20 @@ impl Declared {
 
     /// Makes a set and its bins, and its namespace, as far as they are not there.
     pub(super) fn add(&mut self, schema: &mut Schema, need: &Need, uuid: u128) -> Result<(), RecordSetError> {
-        let Need { namespace, set, bins } = need;
-        let Some(declared) = schema.declare_bins(namespace, set, bins, uuid)? else { return Ok(()) };
-        *schema = declared.schema;
-        if declared.keyspace_is_new {
-            self.keyspace_is_new(schema, namespace);
+        let Need { namespace, set, bins, remembers } = need;
+        let declared = schema.declare_bins(namespace, set, bins, uuid)?;
+        let (is_new, mut has_changed) = (declared.as_ref().is_some_and(|declared| declared.table_is_new), declared.is_some());
+        if let Some(declared) = declared {
+            *schema = declared.schema;
+            if declared.keyspace_is_new {
+                self.keyspace_is_new(schema, namespace);
+            }
         }
-        let change = if declared.table_is_new { ChangeKind::Created } else { ChangeKind::Updated };
+        has_changed |= *remembers && schema.remember_deletions(namespace, set);
+        if !has_changed {
+            return Ok(());
+        }
+        let change = if is_new { ChangeKind::Created } else { ChangeKind::Updated };
         let table = record_set::table_name(set).unwrap_or_default().to_owned();
         self.events.push(SchemaEvent { change, target: SchemaEventTarget::Table(table), keyspace: namespace.clone() });
         Ok(())

@@ -42,7 +42,7 @@ impl SchemaChange for IndexDeclaration {
                 }
                 let table = table_name(set).ok_or_else(|| RecordSetError::SetName(set.clone()))?;
                 let bin = definition.needed_bin().map_err(|code| rejected(code, "the bin cannot be"))?;
-                let need = Need { namespace: namespace.clone(), set: set.clone(), bins: vec![bin] };
+                let need = Need { namespace: namespace.clone(), set: set.clone(), bins: vec![bin], remembers: false };
                 declared.add(&mut changed, &need, (environment.uuid)())?;
                 if !definition.add(&mut changed, namespace, table, name).map_err(refused)? {
                     return Ok(ResolvedChange::default());

@@ -1,7 +1,8 @@
 //! Aerospike on a core: records, what a node shows of itself, users and what they may do, and failures as result codes.
 //!
 //! `client` is a connection with its client, whom `security` logs in; `connection` is what the node asks of it; `rights` says what that may do, `role_changes` changes users and roles,
-//! `indexes` makes and drops secondary indexes, `modules` registers modules of functions, `jobs` starts and ends scans and queries in the background.
+//! `indexes` makes and drops secondary indexes, `modules` registers modules of functions, `jobs` starts and ends scans and queries in the background, `transactions` ends transactions that
+//! their clients have left.
 
 mod answer;
 mod audit;
@@ -17,6 +18,8 @@ mod records;
 mod rights;
 mod role_changes;
 mod security;
+mod state;
+mod transactions;
 mod travel;
 mod view;
 
@@ -25,6 +28,7 @@ mod tests;
 
 pub(crate) use self::answer::Answer;
 pub(crate) use self::client::Connected;
+pub(crate) use self::state::CoreState;
 
 use self::declarations::Declaration;
 use self::failures::{failure, schema_failure};
@@ -63,6 +67,14 @@ impl ClientProtocol for Aerospike {
         _: Answer,
     ) {
         core.start_record_again(reactor, connection, body, outcome);
+    }
+
+    fn schema_changed(core: &mut Core) {
+        core.protocols.aerospike.schema_changed();
+    }
+
+    fn turn<R: Reactor<Message = Message>>(core: &mut Core, reactor: &mut R) -> Option<u64> {
+        Self::sweep(core, reactor)
     }
 }
 

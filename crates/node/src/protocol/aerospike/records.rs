@@ -347,7 +347,7 @@ pub(super) fn check_waiting(core: &Core) -> Result<(), ResultCode> {
 
 impl Core {
     /// What requests go by here.
-    fn record_options(&self) -> Options<'_> {
+    pub(super) fn record_options(&self) -> Options<'_> {
         let namespaces = &self.config.aerospike.namespaces;
         Options {
             namespaces,

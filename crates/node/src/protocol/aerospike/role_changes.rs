@@ -253,7 +253,7 @@ impl ChangedRoles<'_, '_> {
                 Ok(())
             }
             Some(set) => {
-                let need = Need { namespace: namespace.clone(), set: set.clone(), bins: Vec::new() };
+                let need = Need { namespace: namespace.clone(), set: set.clone(), bins: Vec::new(), remembers: false };
                 self.declared.add(&mut self.schema, &need, (self.environment.uuid)())
             }
         };

@@ -63,11 +63,13 @@ pub(crate) enum AnyCoordinator {
 /// What a core keeps for its protocols.
 pub(crate) struct CoreStates {
     pub(crate) cql: cql::CoreState,
+    pub(crate) aerospike: aerospike::CoreState,
     pub(crate) griddb: griddb::CoreState,
 }
 
 impl CoreStates {
     pub(crate) fn new(statements: Arc<cql::SharedStatements>, schema: &model::Schema) -> Self {
-        Self { cql: cql::CoreState::new(statements), griddb: griddb::CoreState::new(schema) }
+        let (cql, griddb) = (cql::CoreState::new(statements), griddb::CoreState::new(schema));
+        Self { cql, aerospike: aerospike::CoreState::default(), griddb }
     }
 }
