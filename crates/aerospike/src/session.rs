@@ -18,13 +18,6 @@ const REPLY_BYTES_FIRST: usize = 16 << 10;
 /// Messages that are longer than this end the connection; those up to here that are longer than is taken are skipped.
 const SKIPPED_BYTES_MAX: usize = 128 << 20;
 
-/// Requests from here on are received into buffers that are used again.
-const POOLED_BYTES_MIN: usize = 32 << 10;
-
-/// So much memory is made ready for a request of which the first bytes have come, and not more than so many times those: what is announced costs nothing.
-const RESERVED_BYTES_MAX: usize = 1 << 20;
-const RESERVED_TIMES_MAX: usize = 16;
-
 /// So many names are answered of a client that has to log in first.
 const INFO_NAMES_MAX: usize = 1_000;
 
@@ -164,17 +157,13 @@ impl Session {
         if served < received.len() && verdict != Verdict::Close {
             if kept.is_empty() {
                 let rest = &bytes[served..];
-                let expected = whole_bytes(rest).min(RESERVED_BYTES_MAX);
-                if (POOLED_BYTES_MIN..=RESERVED_TIMES_MAX * rest.len()).contains(&expected) {
-                    kept = server.buffers().take_for(expected);
-                }
-                kept.extend_from_slice(rest);
+                kept = server.buffers().begin_message(rest, whole_bytes(rest));
             } else {
                 kept.drain(..served);
             }
             self.buffer = kept;
-        } else if kept.capacity() >= POOLED_BYTES_MIN {
-            server.buffers().give(kept);
+        } else if kept.capacity() > 0 {
+            server.buffers().end_message(kept);
         }
         verdict
     }

@@ -6,6 +6,11 @@
 
 /// A buffer that grew larger than this is freed instead of kept.
 const BUFFER_BYTES_MAX: usize = 1 << 20;
+/// Messages that come in pieces have buffers of a pool from this size on.
+const MESSAGE_BYTES_MIN: usize = 32 << 10;
+/// So much memory is made ready for a message of which the first bytes have come, and not more than so many times those: what is announced costs nothing.
+const RESERVED_BYTES_MAX: usize = 1 << 20;
+const RESERVED_TIMES_MAX: usize = 16;
 /// A buffer for a message holds a multiple of this, so that it fits the next message, too.
 const ROUNDED_BYTES: usize = 64 << 10;
 /// How many idle buffers are kept.
@@ -33,8 +38,24 @@ impl BufferPool {
         buffer
     }
 
-    /// An empty buffer for a message of so many bytes, not much larger than that.
-    pub fn take_for(&mut self, bytes: usize) -> Vec<u8> {
+    /// A buffer with the first bytes of a message that is to have `bytes` in all.
+    pub fn begin_message(&mut self, first: &[u8], bytes: usize) -> Vec<u8> {
+        let expected = bytes.min(RESERVED_BYTES_MAX);
+        let is_pooled = (MESSAGE_BYTES_MIN..=RESERVED_TIMES_MAX * first.len()).contains(&expected);
+        let mut buffer = if is_pooled { self.take_for(expected) } else { Vec::new() };
+        buffer.extend_from_slice(first);
+        buffer
+    }
+
+    /// Takes the buffer of a message back.
+    pub fn end_message(&mut self, buffer: Vec<u8>) {
+        if buffer.capacity() >= MESSAGE_BYTES_MIN {
+            self.give(buffer);
+        }
+    }
+
+    /// An empty buffer for so many bytes, not much larger than that.
+    fn take_for(&mut self, bytes: usize) -> Vec<u8> {
         let fits = bytes..=(2 * bytes).max(ROUNDED_BYTES);
         let Some(place) = self.idle.iter().rposition(|buffer| fits.contains(&buffer.capacity())) else {
             return Vec::with_capacity(bytes.next_multiple_of(ROUNDED_BYTES));

@@ -23,11 +23,6 @@ use std::net::{IpAddr, SocketAddr};
 const VERSION_MIN: i32 = 14;
 /// A frame that is longer ends the connection; one up to here that is longer than is taken is skipped.
 const SKIPPED_BYTES_MAX: usize = 128 << 20;
-/// Frames from here on are received into buffers that are used again.
-const POOLED_BYTES_MIN: usize = 32 << 10;
-/// So much memory is made ready for a frame of which the first bytes have come, and not more than so many times those: what is announced costs nothing.
-const RESERVED_BYTES_MAX: usize = 1 << 20;
-const RESERVED_TIMES_MAX: usize = 16;
 /// Of a statement that is skipped, what its refusal needs.
 const HEAD_BYTES: usize = 16;
 /// The size that a connection's first late reply is taken to have.
@@ -193,17 +188,13 @@ impl Session {
         if served < received.len() && verdict != Verdict::Close {
             if kept.is_empty() {
                 let rest = &bytes[served..];
-                let expected = self.whole_bytes(rest).min(RESERVED_BYTES_MAX);
-                if (POOLED_BYTES_MIN..=RESERVED_TIMES_MAX * rest.len()).contains(&expected) {
-                    kept = server.buffers().take_for(expected);
-                }
-                kept.extend_from_slice(rest);
+                kept = server.buffers().begin_message(rest, self.whole_bytes(rest));
             } else {
                 kept.drain(..served);
             }
             self.buffer = kept;
-        } else if kept.capacity() >= POOLED_BYTES_MIN {
-            server.buffers().give(kept);
+        } else if kept.capacity() > 0 {
+            server.buffers().end_message(kept);
         }
         verdict
     }

@@ -11,7 +11,7 @@
 //! | 18 | 2 | number of fields: length (4, of what follows), type (1), data |
 //! | 20 | 2 | number of operations: length (4), code (1), particle type (1), flags (1), length of the name (1), name, value |
 
-use super::{Fields, WireError};
+use super::{Fields, HEADER_BYTES, Header, WireError};
 use crate::ResultCode;
 
 /// Bytes of the message's own header.
@@ -199,5 +199,17 @@ impl<'a> Message<'a> {
         let (fields, rest) = Fields::read(rest, count(18))?;
         let (operations, rest) = Operations::read(rest, count(20))?;
         Ok((Self { attributes, result: ResultCode(header[5]), number: number(14), fields, operations }, rest))
+    }
+}
+
+/// Reads the messages of a reply, whole frames with one or more in each.
+pub(crate) fn for_each_message(mut frames: &[u8], mut visit: impl FnMut(&Message<'_>)) {
+    while let Ok(Some(header)) = Header::read(frames, usize::MAX) {
+        let Some((mut body, rest)) = frames[HEADER_BYTES..].split_at_checked(header.body_bytes) else { return };
+        while let Ok((message, next)) = Message::read(body) {
+            visit(&message);
+            body = next;
+        }
+        frames = rest;
     }
 }

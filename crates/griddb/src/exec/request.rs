@@ -94,7 +94,10 @@ pub(super) fn check_undivided(container: &Container) -> Result<(), GridError> {
 
 #[cold]
 fn divided(container: &Container) -> GridError {
-    GridError::unsupported(format!("the table {} is partitioned: its rows are written and read by SQL", container.definition.name))
+    GridError::unsupported(format!(
+        "the table {} is partitioned: over NoSQL its rows are put, got and removed by their keys; all else is done by SQL",
+        container.definition.name
+    ))
 }
 
 #[inline(never)]

@@ -4,12 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import com.toshiba.mwcloud.gs.GridStore;
-import com.toshiba.mwcloud.gs.experimental.DatabaseInfo;
-import com.toshiba.mwcloud.gs.experimental.ExperimentalTool;
-import com.toshiba.mwcloud.gs.experimental.PrivilegeInfo;
-import com.toshiba.mwcloud.gs.experimental.PrivilegeInfo.RoleType;
-import com.toshiba.mwcloud.gs.experimental.UserInfo;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
@@ -17,7 +11,6 @@ import java.sql.DriverManager;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
-import java.util.Map;
 import java.util.Properties;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -42,20 +35,7 @@ class SecurityTest {
     directory = Files.createTempDirectory("tarndb-griddb-sql-").resolve("server");
     Server.run("start " + directory + " login");
     address = Server.run("address " + directory + " griddb-sql").trim();
-    try (GridStore boss = Server.store(Server.run("address " + directory + " griddb").trim(), "cassandra", "cassandra")) {
-      ExperimentalTool.putDatabase(boss, "shop", new DatabaseInfo("shop", Map.of()), false);
-      for (String user : new String[] {"reader", "owner", "nobody"}) {
-        UserInfo info = new UserInfo();
-        info.setPassword("secret");
-        ExperimentalTool.putUser(boss, user, info, false);
-      }
-      PrivilegeInfo reads = new PrivilegeInfo();
-      reads.setRole(RoleType.READ);
-      ExperimentalTool.putPrivilege(boss, "shop", "reader", reads);
-      PrivilegeInfo all = new PrivilegeInfo();
-      all.setRole(RoleType.ALL);
-      ExperimentalTool.putPrivilege(boss, "shop", "owner", all);
-    }
+    Server.makeUsers(directory, "shop");
     try (Connection owner = login("owner"); Statement statement = owner.createStatement()) {
       statement.executeUpdate("CREATE TABLE item (id INTEGER PRIMARY KEY, name STRING)");
       statement.executeUpdate("INSERT INTO item VALUES (1, 'apple')");

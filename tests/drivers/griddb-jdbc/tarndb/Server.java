@@ -3,11 +3,18 @@ package tarndb;
 import com.toshiba.mwcloud.gs.GSException;
 import com.toshiba.mwcloud.gs.GridStore;
 import com.toshiba.mwcloud.gs.GridStoreFactory;
+import com.toshiba.mwcloud.gs.experimental.DatabaseInfo;
+import com.toshiba.mwcloud.gs.experimental.ExperimentalTool;
+import com.toshiba.mwcloud.gs.experimental.PrivilegeInfo;
+import com.toshiba.mwcloud.gs.experimental.PrivilegeInfo.RoleType;
+import com.toshiba.mwcloud.gs.experimental.UserInfo;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.SQLException;
+import java.util.Map;
 import java.util.Properties;
 
 /**
@@ -37,6 +44,23 @@ final class Server {
     properties.setProperty("user", user);
     properties.setProperty("password", password);
     return GridStoreFactory.getInstance().getGridStore(properties);
+  }
+
+  /** Makes a database of a server of the test's own, and users with the password `secret`: `reader`, `owner` and `nobody`, by what they may do there. */
+  static void makeUsers(Path directory, String database) throws Exception {
+    try (GridStore boss = store(run("address " + directory + " griddb").trim(), "cassandra", "cassandra")) {
+      ExperimentalTool.putDatabase(boss, database, new DatabaseInfo(database, Map.of()), false);
+      for (String user : new String[] {"reader", "owner", "nobody"}) {
+        UserInfo info = new UserInfo();
+        info.setPassword("secret");
+        ExperimentalTool.putUser(boss, user, info, false);
+      }
+      for (Map.Entry<String, RoleType> role : Map.of("reader", RoleType.READ, "owner", RoleType.ALL).entrySet()) {
+        PrivilegeInfo privilege = new PrivilegeInfo();
+        privilege.setRole(role.getValue());
+        ExperimentalTool.putPrivilege(boss, database, role.getKey(), privilege);
+      }
+    }
   }
 
   /** Ends the server with `kill` or `term` and returns once it is ready again. */

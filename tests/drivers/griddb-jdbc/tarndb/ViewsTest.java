@@ -4,12 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import com.toshiba.mwcloud.gs.GridStore;
-import com.toshiba.mwcloud.gs.experimental.DatabaseInfo;
-import com.toshiba.mwcloud.gs.experimental.ExperimentalTool;
-import com.toshiba.mwcloud.gs.experimental.PrivilegeInfo;
-import com.toshiba.mwcloud.gs.experimental.PrivilegeInfo.RoleType;
-import com.toshiba.mwcloud.gs.experimental.UserInfo;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
@@ -20,7 +14,6 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -216,20 +209,7 @@ class ViewsTest extends Suite {
     Server.run("start " + directory + " login");
     try {
       String address = Server.run("address " + directory + " griddb-sql").trim();
-      try (GridStore boss = Server.store(Server.run("address " + directory + " griddb").trim(), "cassandra", "cassandra")) {
-        ExperimentalTool.putDatabase(boss, "depot", new DatabaseInfo("depot", Map.of()), false);
-        for (String user : new String[] {"reader", "owner", "nobody"}) {
-          UserInfo info = new UserInfo();
-          info.setPassword("secret");
-          ExperimentalTool.putUser(boss, user, info, false);
-        }
-        PrivilegeInfo reads = new PrivilegeInfo();
-        reads.setRole(RoleType.READ);
-        ExperimentalTool.putPrivilege(boss, "depot", "reader", reads);
-        PrivilegeInfo all = new PrivilegeInfo();
-        all.setRole(RoleType.ALL);
-        ExperimentalTool.putPrivilege(boss, "depot", "owner", all);
-      }
+      Server.makeUsers(directory, "depot");
       try (Connection reader = Server.connect(address, "depot", "reader", "secret"); Statement statement = reader.createStatement()) {
         Suite.assertRefused(NOT_ALLOWED, () -> statement.executeUpdate("CREATE VIEW early AS SELECT 1"));
       }

@@ -16,7 +16,7 @@ use super::walk::Walk;
 use crate::ResultCode;
 use crate::jobs::{About, Ending, JobKind};
 use crate::operate;
-use crate::wire::{HEADER_BYTES, Header, Message, info2};
+use crate::wire::{Message, for_each_message, info2};
 use model::Schema;
 use model::operation::{Coordinator, Step};
 use std::collections::VecDeque;
@@ -111,23 +111,15 @@ impl JobCoordinator {
     }
 
     /// Counts what became of records, by the messages about them.
-    fn count(&self, mut frames: &[u8]) {
-        while let Ok(Some(header)) = Header::read(frames, usize::MAX) {
-            let Some((mut body, rest)) = frames[HEADER_BYTES..].split_at_checked(header.body_bytes) else { return };
-            while let Ok((message, next)) = Message::read(body) {
-                self.walk.tell(|job| match message.result {
-                    ResultCode::OK => job.succeeded(1),
-                    // It is gone, or another one by now.
-                    ResultCode::NOT_FOUND | ResultCode::FILTERED_OUT => job.filtered(1),
-                    _ => job.failed(1),
-                });
-                body = next;
-                if body.is_empty() {
-                    break;
-                }
-            }
-            frames = rest;
-        }
+    fn count(&self, frames: &[u8]) {
+        for_each_message(frames, |message| {
+            self.walk.tell(|job| match message.result {
+                ResultCode::OK => job.succeeded(1),
+                // It is gone, or another one by now.
+                ResultCode::NOT_FOUND | ResultCode::FILTERED_OUT => job.filtered(1),
+                _ => job.failed(1),
+            });
+        });
     }
 }
 

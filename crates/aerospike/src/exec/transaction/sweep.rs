@@ -10,7 +10,7 @@ use crate::exec::batch::BatchCoordinator;
 use crate::exec::options::{Namespace, Options};
 use crate::exec::work::RecordCoordinator;
 use crate::transaction::monitor_digest;
-use crate::wire::{Attributes, BatchWriter, HEADER_BYTES, Header, Message, field, info2, info4};
+use crate::wire::{Attributes, BatchWriter, field, for_each_message, info2, info4};
 use model::operation::{Coordinator, Part, Step};
 use model::record_set::MONITOR_SET;
 use model::{Schema, Table};
@@ -139,20 +139,12 @@ impl Sweep {
     }
 
     /// Notes what messages in frames say.
-    fn take_answers(&mut self, mut frames: &[u8]) {
-        while let Ok(Some(header)) = Header::read(frames, usize::MAX) {
-            let Some((mut body, rest)) = frames[HEADER_BYTES..].split_at_checked(header.body_bytes) else { return };
-            while let Ok((message, next)) = Message::read(body) {
-                if let Some(code) = self.codes.get_mut(message.number as usize) {
-                    *code = Some(message.result);
-                }
-                body = next;
-                if body.is_empty() {
-                    break;
-                }
+    fn take_answers(&mut self, frames: &[u8]) {
+        for_each_message(frames, |message| {
+            if let Some(code) = self.codes.get_mut(message.number as usize) {
+                *code = Some(message.result);
             }
-            frames = rest;
-        }
+        });
     }
 }
 
