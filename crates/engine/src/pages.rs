@@ -1,7 +1,7 @@
 //! Pages that were opened lately, and rows copied out of them for point reads.
 //!
 //! A page is decompressed as a whole. A scan holds the page that it is in; a point read copies its row out, and the copy lives until
-//! the turn is over, as rows are borrowed from the engine's memory.
+//! the turn is over, as rows are borrowed from the engine's memory. Of a page that has a directory a point read borrows its row in place.
 //!
 //! Invariants: an opened page is found by its place on the device and the nonce of that segment, so never one of an earlier use;
 //! what is kept is bounded and counted against the memory limit.
@@ -215,7 +215,7 @@ impl Engine {
         let Some(record) = self.record(location, policy)? else { return Ok(None) };
         let mut rows = self.pages.buffer();
         if PageView::parse(record.row().bytes).and_then(|page| self.pages.read(&page, &mut rows)).is_none() {
-            return Err(ReadError::Damaged { segment: device.segment(), offset: device.offset(), damage: Damage::Page });
+            return Err(self.damaged_page(location));
         }
         if policy == CachePolicy::Keep {
             self.pages.keep(device, nonce, &rows);
@@ -228,6 +228,9 @@ impl Engine {
         let Some((_, page)) = rows.pages().and_then(|pages| pages.covering(clustering)).filter(|(_, page)| page.rows > 0) else {
             return Ok(None);
         };
+        if let Some(found) = self.get_in_place(page.location, clustering, policy)? {
+            return Ok(found);
+        }
         let Some(decoded) = self.open_page(page.location, policy)? else {
             return Err(ReadError::Miss(Miss::one(page.location, policy)));
         };
@@ -237,6 +240,20 @@ impl Engine {
         });
         self.pages.close(decoded);
         Ok(found)
+    }
+
+    /// A row of a page that need not be opened for it, or that there is none; `None` if the page has to be opened.
+    #[inline]
+    fn get_in_place(&self, location: Location, clustering: &[u8], policy: CachePolicy) -> Result<Option<Option<Row<'_>>>, ReadError> {
+        let Some(record) = self.record(location, policy)? else { return Ok(None) };
+        let Some(in_place) = PageView::parse(record.row().bytes).and_then(|page| page.in_place) else { return Ok(None) };
+        in_place.find(clustering).map(Some).ok_or_else(|| self.damaged_page(location))
+    }
+
+    #[cold]
+    fn damaged_page(&self, location: Location) -> ReadError {
+        let device = self.memory.device_location(location);
+        ReadError::Damaged { segment: device.segment(), offset: device.offset(), damage: Damage::Page }
     }
 }
 

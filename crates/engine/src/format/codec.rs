@@ -1,7 +1,7 @@
 //! The compressors of a page's block, and the byte in the page's header that names them.
 //!
-//! Invariants: a block that does not get smaller is stored as it is; decoding any bytes fills exactly the bytes it was given or fails; the
-//! memory of a compressor is bounded by `ZSTD_BLOCK_BYTES_MAX` whatever the table's level is.
+//! Invariants: a block that does not get smaller by an eighth is stored as it is, as reading it costs more than the space is worth; decoding any bytes
+//! fills exactly the bytes it was given or fails; the memory of a compressor is bounded by `ZSTD_BLOCK_BYTES_MAX` whatever the table's level is.
 
 use base::Compression;
 use lz4_flex::block::{CompressTable, compress_into_with_table, decompress_into, get_maximum_output_size};
@@ -16,6 +16,9 @@ pub(crate) const CODEC_ZSTD: u8 = 2;
 
 /// Larger blocks, of few large rows, are compressed with no more than the usual level: the memory of high levels grows with the block.
 const ZSTD_BLOCK_BYTES_MAX: usize = 64 << 10;
+
+/// The part of a block that compression has to save.
+const SAVED_PART: usize = 8;
 
 /// Compresses blocks, one after the other.
 pub(crate) struct Encoder {
@@ -35,7 +38,7 @@ impl Encoder {
         self.heap_bytes
     }
 
-    /// Appends a block to `out`, compressed if that makes it smaller, and says how.
+    /// Appends a block to `out`, compressed if that saves enough, and says how.
     pub(crate) fn encode(&mut self, raw: &[u8], compression: Compression, out: &mut Vec<u8>) -> u8 {
         let start = out.len();
         let (codec, compressed) = match compression {
@@ -49,7 +52,7 @@ impl Encoder {
                 (CODEC_ZSTD, self.encode_zstd(raw, level, &mut out[start..]))
             }
         };
-        match compressed.filter(|bytes| *bytes < raw.len()) {
+        match compressed.filter(|bytes| *bytes < raw.len() - raw.len() / SAVED_PART) {
             Some(bytes) => {
                 out.truncate(start + bytes);
                 codec

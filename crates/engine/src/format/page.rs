@@ -4,7 +4,7 @@
 //!
 //! | offset | bytes | field |
 //! |---|---|---|
-//! | 0 | 1 | compression of the block: 0 none, 1 LZ4, 2 Zstandard |
+//! | 0 | 1 | compression of the block: 0 none, 1 LZ4, 2 Zstandard, 3 none and a directory of the rows after it |
 //! | 1 | 1 | zero |
 //! | 2 | 2 | bytes of the upper bound |
 //! | 4 | 4 | rows |
@@ -19,14 +19,19 @@
 //!    row, difference of its sequence from the row before (zigzag), and, unless it is live, its purge time (zigzag);
 //! 2. the clustering keys back to back; 3. the rows back to back.
 //!
+//! A block that does not get smaller is written as it is, with a directory ([`directory`]): then a row is found in place. Earlier programs wrote it
+//! without one.
+//!
 //! Invariant: decoding any bytes ends in rows or an error, never in a panic, and takes memory in proportion to `RAW_BYTES_MAX` at most.
 
+mod directory;
 #[cfg(test)]
 mod tests;
 
-use crate::format::codec::{Decoder, Encoder};
+use crate::format::codec::{CODEC_NONE, Decoder, Encoder};
 use crate::key::{Kind, Row, Sequence, search};
 use base::Compression;
+use directory::{DirectoryBuilder, InPlace};
 
 /// Size of the fixed part.
 pub(crate) const PAGE_HEADER_BYTES: usize = 24;
@@ -36,6 +41,9 @@ pub(crate) const RAW_BYTES_MAX: usize = 8 << 20;
 const META_BYTES_MIN: usize = 4;
 /// Where the generation is.
 const GENERATION_OFFSET: usize = 16;
+
+/// The block as it is, and a directory after it.
+pub(crate) const CODEC_DIRECTORY: u8 = 3;
 
 const KIND_LIVE: u8 = 0;
 const KIND_EXPIRING: u8 = 1;
@@ -64,6 +72,8 @@ pub(crate) struct PageView<'a> {
     pub(crate) generation: u64,
     /// The end of the range, exclusive.
     pub(crate) high: &'a [u8],
+    /// The rows as they lie, if there is a directory of them.
+    pub(crate) in_place: Option<InPlace<'a>>,
     codec: u8,
     raw_bytes: usize,
     block: &'a [u8],
@@ -86,8 +96,41 @@ impl<'a> PageView<'a> {
         let (rows, raw_bytes, purgeable) = (u32_at(payload, 4)?, u32_at(payload, 8)? as usize, u32_at(payload, 12)?);
         let (high, block) = payload.get(PAGE_HEADER_BYTES..)?.split_at_checked(usize::from(u16::from_le_bytes([high_low, high_high])))?;
         let sensible = raw_bytes <= RAW_BYTES_MAX && rows as usize <= raw_bytes / META_BYTES_MIN && purgeable <= rows;
-        sensible.then_some(Self { rows, purgeable, generation, high, codec, raw_bytes, block })
+        if !sensible {
+            return None;
+        }
+        let page = Self { rows, purgeable, generation, high, in_place: None, codec, raw_bytes, block };
+        if codec != CODEC_DIRECTORY {
+            return Some(page);
+        }
+        let in_place = InPlace::new(block, raw_bytes, rows as usize)?;
+        Some(Self { in_place: Some(in_place), codec: CODEC_NONE, block: in_place.raw(), ..page })
     }
+}
+
+/// A row in the first column of a block.
+struct Meta {
+    kind: Kind,
+    key_bytes: usize,
+    row_bytes: usize,
+    /// From the row before.
+    sequence_difference: i64,
+}
+
+#[inline]
+fn take_meta(rest: &mut &[u8]) -> Option<Meta> {
+    let (&kind, after) = rest.split_first()?;
+    *rest = after;
+    let key_bytes = usize::try_from(take_varint(rest)?).ok()?;
+    let row_bytes = usize::try_from(take_varint(rest)?).ok()?;
+    let sequence_difference = unzigzag(take_varint(rest)?);
+    let kind = match kind {
+        KIND_LIVE => Kind::Live,
+        KIND_EXPIRING => Kind::Expiring { purge_after_s: unzigzag(take_varint(rest)?) },
+        KIND_TOMBSTONE => Kind::Tombstone { purge_after_s: unzigzag(take_varint(rest)?) },
+        _ => return None,
+    };
+    Some(Meta { kind, key_bytes, row_bytes, sequence_difference })
 }
 
 /// What is known of a row besides its bytes; ends are counted from the start of the column.
@@ -127,22 +170,16 @@ impl Decoded {
         let (mut key_end, mut row_end, mut sequence) = (0usize, 0usize, 0u64);
         self.entries.reserve(rows as usize);
         for _ in 0..rows {
-            let kind;
-            (kind, rest) = rest.split_first()?;
-            key_end = key_end.checked_add(usize::try_from(take_varint(&mut rest)?).ok()?)?;
-            row_end = row_end.checked_add(usize::try_from(take_varint(&mut rest)?).ok()?)?;
-            sequence = sequence.wrapping_add_signed(unzigzag(take_varint(&mut rest)?));
-            let kind = match *kind {
-                KIND_LIVE => Kind::Live,
-                KIND_EXPIRING => Kind::Expiring { purge_after_s: unzigzag(take_varint(&mut rest)?) },
-                KIND_TOMBSTONE => Kind::Tombstone { purge_after_s: unzigzag(take_varint(&mut rest)?) },
-                _ => return None,
-            };
+            let meta = take_meta(&mut rest)?;
+            key_end = key_end.checked_add(meta.key_bytes)?;
+            row_end = row_end.checked_add(meta.row_bytes)?;
+            sequence = sequence.wrapping_add_signed(meta.sequence_difference);
             let fits = key_end <= self.raw.len() && row_end <= self.raw.len() && sequence <= Sequence::MAX;
             if !fits {
                 return None;
             }
-            self.entries.push(Entry { key_end: key_end as u32, row_end: row_end as u32, sequence: Sequence(sequence), kind });
+            let (key_end, row_end) = (key_end as u32, row_end as u32);
+            self.entries.push(Entry { key_end, row_end, sequence: Sequence(sequence), kind: meta.kind });
         }
         self.keys = self.raw.len() - rest.len();
         self.rows = self.keys + key_end;
@@ -189,6 +226,7 @@ pub(crate) struct PageBuilder {
     keys: Vec<u8>,
     rows: Vec<u8>,
     raw: Vec<u8>,
+    directory: DirectoryBuilder,
     count: u32,
     purgeable: u32,
     purge_after_s: Option<i64>,
@@ -204,6 +242,7 @@ impl PageBuilder {
             keys: Vec::new(),
             rows: Vec::new(),
             raw: Vec::new(),
+            directory: DirectoryBuilder::default(),
             count: 0,
             purgeable: 0,
             purge_after_s: None,
@@ -223,7 +262,12 @@ impl PageBuilder {
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
-        self.meta.capacity() + self.keys.capacity() + self.rows.capacity() + self.raw.capacity() + self.encoder.heap_bytes()
+        self.meta.capacity()
+            + self.keys.capacity()
+            + self.rows.capacity()
+            + self.raw.capacity()
+            + self.directory.heap_bytes()
+            + self.encoder.heap_bytes()
     }
 
     /// What the pages from now on are compressed with.
@@ -237,6 +281,9 @@ impl PageBuilder {
             Kind::Expiring { purge_after_s } => (KIND_EXPIRING, Some(purge_after_s)),
             Kind::Tombstone { purge_after_s } => (KIND_TOMBSTONE, Some(purge_after_s)),
         };
+        if self.len().is_multiple_of(directory::GROUP_ROWS) {
+            self.directory.push(self.meta.len(), (self.keys.len(), key.len()), self.rows.len(), self.sequence);
+        }
         self.meta.push(tag);
         push_varint(&mut self.meta, key.len() as u64);
         push_varint(&mut self.meta, row.bytes.len() as u64);
@@ -266,7 +313,13 @@ impl PageBuilder {
         }
         out.extend_from_slice(&generation.to_le_bytes());
         out.extend_from_slice(high);
-        out[header] = self.encoder.encode(&self.raw, self.compression, out);
+        out[header] = match self.encoder.encode(&self.raw, self.compression, out) {
+            CODEC_NONE => {
+                self.directory.finish(self.meta.len(), self.keys.len(), out);
+                CODEC_DIRECTORY
+            }
+            codec => codec,
+        };
         let made = Made { rows: self.count, purge_after_s: self.purge_after_s };
         self.clear();
         made
@@ -275,6 +328,7 @@ impl PageBuilder {
     /// Forgets the rows that were pushed.
     pub(crate) fn clear(&mut self) {
         (self.count, self.purgeable, self.purge_after_s, self.sequence) = (0, 0, None, 0);
+        self.directory.clear();
         self.meta.clear();
         self.keys.clear();
         self.rows.clear();

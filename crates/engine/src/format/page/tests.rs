@@ -56,6 +56,7 @@ fn rows_of(decoded: &Decoded) -> Vec<Owned> {
 fn what_is_written_is_read() {
     let mut rng = Rng::new(1);
     let (mut decoded, mut decoder) = (Decoded::default(), Decoder::default());
+    let mut in_place = 0;
     for round in 0..300 {
         let rows = random_rows(&mut rng);
         let bytes = payload(&rows, COMPRESSIONS[round % COMPRESSIONS.len()]);
@@ -65,13 +66,20 @@ fn what_is_written_is_read() {
         assert_eq!((page.generation, page.high), (7, &b"the end"[..]));
         decoded.read(&page, &mut decoder).unwrap();
         assert_eq!(rows_of(&decoded), rows);
+        assert_eq!(page.in_place.is_some(), bytes[0] == CODEC_DIRECTORY);
+        in_place += usize::from(page.in_place.is_some());
         for (number, (key, ..)) in rows.iter().enumerate() {
             assert_eq!(decoded.search(key), Ok(number));
             let mut after = key.clone();
             after.push(0);
             assert_eq!(decoded.search(&after), Err(number + 1));
+            if let Some(in_place) = page.in_place {
+                assert_eq!(in_place.find(key), Some(Some(decoded.row(number))));
+                assert_eq!((in_place.find(&after), in_place.find(&key[..3])), (Some(None), Some(None)));
+            }
         }
     }
+    assert!(in_place >= 100, "{in_place} pages have a directory");
 }
 
 #[test]
@@ -104,6 +112,11 @@ fn any_bytes_are_rows_or_an_error() {
             refused[codec] += 1;
             continue;
         };
+        if let Some(in_place) = page.in_place {
+            let key = rng.below(200_000).to_be_bytes();
+            let found = in_place.find(&key[4..]);
+            assert!(found.flatten().is_none_or(|row| row.bytes.len() <= page.raw_bytes()));
+        }
         match decoded.read(&page, &mut decoder) {
             Some(()) => {
                 pages[codec] += 1;
