@@ -132,8 +132,8 @@ class Server:
         return ready["cql"]
 
     def _has(self, flag: str) -> bool:
-        """Whether the server has this port: SQL's is not there where clients have to have certificates."""
-        return flag != "--griddb-sql-port" or "--tls-client-ca" not in self.flags or "optional" in self.flags
+        """Whether the server has this port: SQL's is not there where clients log in by certificates alone."""
+        return flag != "--griddb-sql-port" or "certificate" not in self.flags
 
     def _wait_ready(self, process, log_start: int) -> dict:
         deadline = time.monotonic() + START_SECONDS_MAX

@@ -233,7 +233,7 @@ fn open(node: &SqlNode) -> Result<(Input, Arc<Mutex<Output>>), Refusal> {
     let (mut input, output) = split(stream).map_err(unreachable)?;
     if let Some(SqlTls { tls, is_required: true }) = &node.tls {
         let session = Session::to_itself(tls).map_err(|error| unreachable_node(&error))?;
-        let session = session.ok_or_else(|| unreachable_node(&"it wants certificates of clients, and has none to show itself"))?;
+        let session = session.ok_or_else(|| unreachable_node(&"clients log in by certificates alone, and the node has none that does"))?;
         input.begin_tls(session).map_err(unreachable)?;
     }
     Ok((input, output))

@@ -149,8 +149,29 @@ impl Device {
     /// # Errors
     /// When the device fails.
     pub fn write(&self, offset: u64, buffer: &AlignedBuffer) -> Result<(), DeviceError> {
-        let written = self.file.write_all_at(buffer, offset).and_then(|()| self.file.sync_data());
-        written.map_err(|source| DeviceError::Io { path: self.path.clone(), source })
+        self.write_without_sync(offset, buffer, buffer.len())?;
+        self.sync()
+    }
+
+    /// Writes the first `length` bytes of a buffer at `offset`. Both are whole blocks. The device has them for certain after [`Device::sync`].
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn write_without_sync(&self, offset: u64, buffer: &AlignedBuffer, length: usize) -> Result<(), DeviceError> {
+        debug_assert!(offset.is_multiple_of(BLOCK_BYTES as u64) && length.is_multiple_of(BLOCK_BYTES));
+        self.file.write_all_at(&buffer[..length], offset).map_err(|source| self.failed(source))
+    }
+
+    /// Waits until the device has what was written.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn sync(&self) -> Result<(), DeviceError> {
+        self.file.sync_data().map_err(|source| self.failed(source))
+    }
+
+    fn failed(&self, source: std::io::Error) -> DeviceError {
+        DeviceError::Io { path: self.path.clone(), source }
     }
 }
 

@@ -6,6 +6,8 @@ mod node;
 pub(crate) use backup::{BackupArguments, BackupCommand, BackupKeyArguments, RestoreArguments};
 pub(crate) use node::NodeArguments;
 
+use crate::devices::DeviceSpec;
+use crate::feed::time_us;
 use crate::settings::Settings;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -94,6 +96,9 @@ pub(crate) struct DoctorArguments {
     /// Where the node's data is, or is to be.
     #[arg(long, value_name = "DIR", default_value = "tarndb-data", env = "TARNDB_DATA_DIR")]
     pub(crate) data_dir: PathBuf,
+    /// The devices that the node has or is to have, as `tarndb start` takes them.
+    #[arg(long, value_delimiter = ',', value_name = "DEVICES", env = "TARNDB_DEVICES")]
+    pub(crate) devices: Option<Vec<DeviceSpec>>,
     /// For programs.
     #[arg(long)]
     pub(crate) json: bool,
@@ -136,7 +141,7 @@ pub(crate) struct RemoveArguments {
 }
 
 /// The two sides of a command that reads from one database and writes to another.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct EndsArguments {
     /// The CQL port of a node of the source, which is read; of several, with commas between, the first that answers. `tarndb import` takes Aerospike's with aerospike:// before it, and GridDB's with griddb:// and, after a slash, the cluster's name.
     #[arg(long, value_name = "HOST:PORT")]
@@ -156,6 +161,12 @@ pub(crate) struct EndsArguments {
     /// The same of the target.
     #[arg(long, value_name = "FILE")]
     pub(crate) to_ca: Option<PathBuf>,
+    /// A certificate and its key, both PEM, in one file: for a source that asks its clients for certificates.
+    #[arg(long, value_name = "FILE", requires = "from_ca")]
+    pub(crate) from_certificate: Option<PathBuf>,
+    /// The same for the target.
+    #[arg(long, value_name = "FILE", requires = "to_ca")]
+    pub(crate) to_certificate: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -207,7 +218,7 @@ pub(crate) struct FollowArguments {
     /// The first time, copy the rows that are there, and follow what is written from then on.
     #[arg(long)]
     pub(crate) copy: bool,
-    /// The first time, and without --copy, where to begin: `oldest`, with all that the log has; `now`; or a position of the change feed.
+    /// The first time, and without --copy, where to begin: `oldest`, with all that the log has; `now`; a time, as 2026-11-28T14:05:00Z; or a position of the change feed.
     #[arg(long, value_name = "POSITION", default_value = "oldest", conflicts_with = "copy")]
     pub(crate) since: String,
     /// Of this follower: under it the target keeps how far it has come.
@@ -216,9 +227,17 @@ pub(crate) struct FollowArguments {
     /// End when all is applied that was there.
     #[arg(long)]
     pub(crate) once: bool,
+    /// Apply what was written before this time, as 2026-11-28T14:05:00Z, and end then. Begins at --since each time, and keeps no position.
+    #[arg(long, value_name = "TIME", value_parser = read_time, conflicts_with_all = ["copy", "once"])]
+    pub(crate) until: Option<i64>,
     /// Seconds from one line about the lag to the next.
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub(crate) interval: u64,
+}
+
+/// Microseconds since 1970.
+fn read_time(text: &str) -> Result<i64, String> {
+    time_us(text).ok_or_else(|| "a time is written as 2026-11-28T14:05:00Z, in UTC".to_owned())
 }
 
 #[derive(Debug, Args)]

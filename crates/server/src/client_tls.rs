@@ -6,7 +6,7 @@ use node::ClientTlsConfig;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
-use tls::{ClientAuthority, ClientFiles, ClientTls, SetupError};
+use tls::{CertificateNeed, ClientAuthority, ClientFiles, ClientTls, SetupError};
 
 /// How often the files are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
@@ -27,13 +27,12 @@ struct Contents {
     certificate: Vec<u8>,
     key: Vec<u8>,
     authority: Option<Vec<u8>>,
-    without_certificate: bool,
+    need: CertificateNeed,
 }
 
 impl Contents {
     fn files(&self) -> ClientFiles<'_> {
-        let authority =
-            self.authority.as_deref().map(|certificates| ClientAuthority { certificates, is_optional: self.without_certificate });
+        let authority = self.authority.as_deref().map(|certificates| ClientAuthority { certificates, need: self.need });
         ClientFiles { certificate: &self.certificate, key: &self.key, authority }
     }
 }
@@ -97,12 +96,7 @@ fn contents(files: &ClientTlsFiles) -> Result<Contents, TlsFileError> {
     let mut read = named(files).into_iter().map(|(setting, path)| read_file(setting, path));
     let mut next = || read.next().transpose();
     let (certificate, key, authority) = (next()?, next()?, next()?);
-    Ok(Contents {
-        certificate: certificate.unwrap_or_default(),
-        key: key.unwrap_or_default(),
-        authority,
-        without_certificate: files.without_certificate,
-    })
+    Ok(Contents { certificate: certificate.unwrap_or_default(), key: key.unwrap_or_default(), authority, need: files.need })
 }
 
 fn useless(files: &ClientTlsFiles, why: SetupError) -> TlsFileError {

@@ -13,6 +13,7 @@ use serde::Serialize;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use tls::CertificateNeed;
 
 /// Why settings are no configuration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -137,9 +138,9 @@ pub(crate) enum ConfigError {
     SqlWithoutGridDb,
     /// The SQL port is a client of the node's own.
     #[error(
-        "griddb_sql_port reads and writes through griddb_port, where clients need certificates (tls_client_ca) and the node has none to show itself: leave it away, or set tls to \"optional\""
+        "griddb_sql_port reads and writes through griddb_port, where nobody can log in with authentication = \"certificate\": leave it away, or set \"certificate-or-password\""
     )]
-    SqlWithoutCertificate,
+    SqlByCertificate,
     /// A name is missing or too long.
     #[error("{key} must have 1 to {most} bytes")]
     Name {
@@ -221,6 +222,8 @@ pub(crate) struct Config {
     pub(crate) sql_spill_limit: Size,
     /// `None`: as the data directory says, or files in it for a new one.
     pub(crate) devices: Option<Vec<DeviceSpec>>,
+    /// `None`: the data directory.
+    pub(crate) relayout_dir: Option<PathBuf>,
     /// `None`: nothing is encrypted.
     #[serde(skip)]
     pub(crate) master_key: Option<KeySource>,
@@ -250,8 +253,8 @@ pub(crate) struct ClientTlsFiles {
     pub(crate) certificate: PathBuf,
     pub(crate) key: PathBuf,
     pub(crate) authority: Option<PathBuf>,
-    /// Whether clients may do without a certificate although there is an authority.
-    pub(crate) without_certificate: bool,
+    /// What clients need a certificate for, if there is an authority.
+    pub(crate) need: CertificateNeed,
     /// Whether clients have to speak it.
     pub(crate) is_required: bool,
 }
@@ -291,7 +294,7 @@ impl ConfigError {
             Self::Audit(error) => vec![error.key()],
             Self::TwoMasterKeys => vec!["encryption_key_file", "encryption_key_command"],
             Self::TlsWithoutCluster => vec!["node_certificate"],
-            Self::SqlWithoutGridDb | Self::SqlWithoutCertificate => vec!["griddb_sql_port"],
+            Self::SqlWithoutGridDb | Self::SqlByCertificate => vec!["griddb_sql_port"],
             Self::Join { .. } => vec!["join"],
             Self::SamePort { one, other, .. } => vec![one, other],
         }
@@ -351,6 +354,7 @@ impl Config {
             capacity: settings.capacity,
             sql_spill_limit: settings.sql_spill_limit.unwrap_or(SQL_SPILL_LIMIT),
             devices: settings.devices,
+            relayout_dir: settings.relayout_dir,
             master_key: KeySource::new(settings.encryption_key_file, settings.encryption_key_command).ok_or(ConfigError::TwoMasterKeys)?,
             durability: settings.durability.unwrap_or(Durability::Memory),
             flush_interval_ms: settings.flush_interval_ms.unwrap_or(100),
@@ -420,8 +424,8 @@ impl Config {
         if self.griddb_sql_port.is_some() && self.griddb_port.is_none() {
             return Err(ConfigError::SqlWithoutGridDb);
         }
-        if self.griddb_sql_port.is_some() && self.client_tls.as_ref().is_some_and(|files| files.is_required && files.authority.is_some()) {
-            return Err(ConfigError::SqlWithoutCertificate);
+        if self.griddb_sql_port.is_some() && self.authentication == Authentication::Certificate {
+            return Err(ConfigError::SqlByCertificate);
         }
         ports.extend(self.node_port.map(|port| ("node_port", port)));
         if self.node_port.is_some() && self.listen.is_unspecified() {
@@ -496,7 +500,11 @@ fn client_tls_files(
         certificate: certificate_file,
         key: key_file,
         authority,
-        without_certificate: authentication == Authentication::CertificateOrPassword,
+        need: match authentication {
+            Authentication::None | Authentication::Password => CertificateNeed::ToConnect,
+            Authentication::CertificateOrPassword => CertificateNeed::Optional,
+            Authentication::Certificate => CertificateNeed::ToLogIn,
+        },
         is_required,
     }))
 }
@@ -647,11 +655,9 @@ mod tests {
         let sql = Settings { griddb_port: Some(0), griddb_sql_port: Some(0), ..tls.clone() };
         assert!(Config::new(sql.clone(), HOST).is_ok(), "by TLS");
         let with_certificates = Settings { tls_client_ca: file(), ..sql };
-        assert!(
-            refused(with_certificates.clone())
-                .starts_with("griddb_sql_port reads and writes through griddb_port, where clients need certificates")
-        );
-        assert!(Config::new(Settings { tls: Some(Tls::Optional), ..with_certificates }, HOST).is_ok());
+        assert!(Config::new(with_certificates.clone(), HOST).is_ok(), "by its own certificate");
+        let by_certificate = Settings { authentication: Some(Authentication::Certificate), ..with_certificates };
+        assert!(refused(by_certificate).starts_with("griddb_sql_port reads and writes through griddb_port, where nobody can log in"));
         assert!(!Config::new(Settings { tls: Some(Tls::Optional), ..tls }, HOST).unwrap().client_tls.unwrap().is_required);
         Config::new(Settings { cql_port: Some(0), http_port: Some(0), ..Settings::default() }, HOST).unwrap();
         let off = Settings { aerospike_namespaces: namespaces(&[""]), http_port: Some(3000), ..Settings::default() };

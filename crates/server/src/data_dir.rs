@@ -15,7 +15,7 @@ use crate::at_rest::AtRest;
 use crate::config::{CAPACITY_LEAST, CORES, Config};
 use crate::devices::{DeviceSpec, Devices, Wanted};
 use crate::identity;
-use crate::layout::{FORMAT_DEVICES, FORMAT_ENCRYPTED, FORMAT_FILES, LAYOUT, LAYOUT_COPY, Layout, LayoutError, Losses, Relaid};
+use crate::layout::{FORMAT_DEVICES, FORMAT_ENCRYPTED, FORMAT_FILES, LAYOUT, LAYOUT_COPY, Layout, LayoutError, Losses, Onto, Relaid};
 use crate::size::Size;
 use crate::small_files::{self, OpenFiles};
 use io::seal_blob;
@@ -94,13 +94,25 @@ impl DataDir {
         self.layout.relaid.as_ref()
     }
 
+    /// `None`: the data is in files of the directory.
+    pub(crate) fn devices(&self) -> Option<&Devices> {
+        self.devices.as_ref()
+    }
+
+    pub(crate) fn devices_mut(&mut self) -> Option<&mut Devices> {
+        self.devices.as_mut()
+    }
+
     /// From now on the data is laid out for so many cores. With `relaid` the files of these cores still have to take their places.
     pub(crate) fn set_cores(&mut self, cores: u16, relaid: Option<Relaid>) -> Result<(), LayoutError> {
-        let layout = Layout { cores, relaid, ..self.layout.clone() };
+        let onto = relaid.as_ref().and_then(|relaid| relaid.onto.as_ref());
+        let each = onto.map(|onto| onto.area_segments.iter().sum::<u64>() * u64::from(segment_bytes()));
+        let capacity = each.map_or(self.capacity, |each| Size(each * u64::from(cores)));
+        let layout = Layout { cores, capacity, relaid, ..self.layout.clone() };
         write(&self.path, self.identity, self.generation + 1, &layout)
             .map_err(|source| LayoutError::Io { path: self.path.join(LAYOUT), source })?;
         self.generation += 1;
-        (self.layout, self.cores) = (layout, cores);
+        (self.layout, self.cores, self.capacity) = (layout, cores, capacity);
         self.cores_asked = self.cores_asked.filter(|asked| *asked != cores);
         Ok(())
     }
@@ -136,6 +148,11 @@ pub(crate) fn shard_file(directory: &Path, core: u16) -> PathBuf {
     directory.join(format!("shard-{core}.data"))
 }
 
+/// Bytes in a segment of every shard.
+fn segment_bytes() -> u32 {
+    engine::Config::new(0, 0, 0, 0, 0).segment_bytes
+}
+
 /// Claims the devices that are configured or were when the directory was made; formats them at the first start.
 fn open_devices(config: &Config, made: Option<&Layout>, layout: &mut Layout, identity: u128) -> Result<Option<Devices>, LayoutError> {
     let remembered = || layout.devices.iter().map(|path| DeviceSpec { path: path.clone(), size: None }).collect();
@@ -147,12 +164,15 @@ fn open_devices(config: &Config, made: Option<&Layout>, layout: &mut Layout, ide
         specs: &specs,
         store: identity,
         cores: layout.cores,
-        segment_bytes: engine::Config::new(0, 0, 0, 0, 0).segment_bytes,
+        former_cores: layout.relaid.as_ref().map(|relaid| relaid.former_cores),
+        segment_bytes: segment_bytes(),
         formatted: made.is_some(),
         now_s: std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64),
     };
     let devices = Devices::open(&wanted)?;
-    layout.capacity = Size(devices.bytes());
+    if layout.relaid.is_none() {
+        layout.capacity = Size(devices.bytes());
+    }
     layout.devices = devices
         .paths()
         .map(|path| std::path::absolute(path).map_err(|source| LayoutError::Io { path: path.to_owned(), source }))
@@ -163,12 +183,6 @@ fn open_devices(config: &Config, made: Option<&Layout>, layout: &mut Layout, ide
 /// The layout of a directory that has data.
 fn reuse(made: &Layout, config: &Config) -> Result<Layout, LayoutError> {
     let path = || config.data_dir.clone();
-    match config.cores {
-        Some(asked) if asked != made.cores && !made.devices.is_empty() => {
-            return Err(LayoutError::Cores { path: path(), made: made.cores, asked });
-        }
-        _ => {}
-    }
     match (made.devices.is_empty(), &config.devices, config.capacity) {
         (true, Some(_), _) => Err(LayoutError::FilesHaveData { path: path() }),
         (false, _, Some(_)) => Err(LayoutError::CapacityOfDevices { path: path() }),
@@ -199,8 +213,14 @@ fn write(directory: &Path, identity: u128, generation: u64, layout: &Layout) -> 
         let paths: Vec<toml::Value> = layout.devices.iter().map(|path| path.to_string_lossy().into_owned().into()).collect();
         let _ = writeln!(text, "devices = {}", toml::Value::from(paths));
     }
-    if let Some(Relaid { former_cores, committed }) = &layout.relaid {
+    if let Some(Relaid { former_cores, committed, onto }) = &layout.relaid {
         let _ = writeln!(text, "[relaid]\nformer_cores = {former_cores}\ncommitted = {committed:?}");
+        if let Some(Onto { directory, area_segments }) = onto {
+            let _ = writeln!(text, "[relaid.onto]\narea_segments = {area_segments:?}");
+            if let Some(directory) = directory {
+                let _ = writeln!(text, "directory = {}", toml::Value::from(directory.to_string_lossy().into_owned()));
+            }
+        }
     }
     let sealed = seal_blob(identity::owner(identity), LAYOUT, generation, text.as_bytes());
     replace_file(directory, LAYOUT_COPY, &sealed)?;

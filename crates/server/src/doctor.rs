@@ -3,6 +3,7 @@
 //! What is read and tried ([`facts`]) and what follows from it ([`checks`]) are apart, so that tests can be any machine.
 
 mod checks;
+mod devices;
 mod facts;
 
 use crate::cli::DoctorArguments;
@@ -15,7 +16,9 @@ use std::process::ExitCode;
 
 /// Shows what was found. Ends with 1 if a node would not work here as it should.
 pub(crate) fn run(arguments: &DoctorArguments) -> ExitCode {
-    let findings = checks::all(&Facts::read(&arguments.data_dir));
+    let mut findings = checks::all(&Facts::read(&arguments.data_dir));
+    let specs = arguments.devices.iter().flatten();
+    findings.extend(specs.map(|spec| devices::finding(spec, &devices::look(&spec.path))));
     let text = if arguments.json { json_text(&findings) } else { text(&findings) };
     // Nobody may be reading any more, which is no reason to end.
     let _ = std::io::stdout().write_all(text.as_bytes());

@@ -2,7 +2,7 @@
 
 use crate::cli::EndsArguments;
 use crate::feed::{Link, Source};
-use crate::tls_files::{TlsFileError, now, read_file};
+use crate::tls_files::{TlsFileError, read_trust};
 use cql::wire::ProtocolVersion;
 use load::cql::client::{Client, ClientError, Credentials};
 use std::io::{Error, ErrorKind};
@@ -35,7 +35,7 @@ pub(crate) enum EndpointError {
         /// What is wrong.
         why: String,
     },
-    /// The file with authorities.
+    /// A file for TLS.
     #[error(transparent)]
     Authority(#[from] TlsFileError),
 }
@@ -89,9 +89,21 @@ impl Protocol {
 /// Both sides, as the command line names them: who is read, and who is written to.
 pub(crate) fn ends(protocol: Protocol, arguments: &EndsArguments) -> Result<(Endpoint, Endpoint), EndpointError> {
     let to = arguments.to.as_deref().unwrap_or(protocol.own_address());
-    let from = Endpoint::new(protocol, &arguments.from, arguments.from_login_file.as_deref(), arguments.from_ca.as_deref())?;
-    let to = Endpoint::new(protocol, to, arguments.to_login_file.as_deref(), arguments.to_ca.as_deref())?;
+    let of_from = trust("from-ca", arguments.from_ca.as_deref(), "from-certificate", arguments.from_certificate.as_deref())?;
+    let of_to = trust("to-ca", arguments.to_ca.as_deref(), "to-certificate", arguments.to_certificate.as_deref())?;
+    let from = Endpoint::new(protocol, &arguments.from, arguments.from_login_file.as_deref(), of_from)?;
+    let to = Endpoint::new(protocol, to, arguments.to_login_file.as_deref(), of_to)?;
     Ok((from, to))
+}
+
+/// Whom a side is trusted by, and what it is shown.
+fn trust(
+    ca_flag: &'static str,
+    ca: Option<&Path>,
+    certificate_flag: &'static str,
+    certificate: Option<&Path>,
+) -> Result<Option<Trust>, TlsFileError> {
+    ca.map(|path| read_trust((ca_flag, path), certificate.map(|path| (certificate_flag, path)))).transpose()
 }
 
 /// Nodes of one database.
@@ -105,7 +117,7 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    fn new(protocol: Protocol, given: &str, login_file: Option<&Path>, ca: Option<&Path>) -> Result<Self, EndpointError> {
+    fn new(protocol: Protocol, given: &str, login_file: Option<&Path>, trust: Option<Trust>) -> Result<Self, EndpointError> {
         let wrong = |address: &str| EndpointError::Address { address: address.to_owned(), protocol: protocol.name() };
         let addresses = match given.split_once("://") {
             Some((scheme, addresses)) if scheme == protocol.scheme() => addresses,
@@ -120,12 +132,8 @@ impl Endpoint {
         if let Some(address) = addresses.iter().find(|address| host_and_port(address).is_none()) {
             return Err(wrong(address));
         }
-        let trust = |path: &Path| {
-            let useless = |why| TlsFileError::Useless { setting: "from-ca or to-ca", path: path.to_owned(), why };
-            Trust::new(&read_file("from-ca or to-ca", path)?, now()).map_err(useless)
-        };
         let cluster = cluster.to_owned();
-        Ok(Self { addresses, cluster, login: login_file.map(login).transpose()?, trust: ca.map(trust).transpose()? })
+        Ok(Self { addresses, cluster, login: login_file.map(login).transpose()?, trust })
     }
 
     /// HOST:PORT of each node that is named.

@@ -164,8 +164,7 @@ impl Failure {
             | Self::TlsFile(_)
             | Self::Audit(AuditError::Open { .. })
             | Self::Superuser(SuperuserError::Read { .. } | SuperuserError::Useless { .. })
-            | Self::LogFilter { .. }
-            | Self::Layout(LayoutError::Cores { .. }) => USAGE,
+            | Self::LogFilter { .. } => USAGE,
             Self::Node(NodeError::MemoryLimit { .. }) | Self::Inspect(_) => USAGE,
             Self::Layout(LayoutError::FilesHaveData { .. } | LayoutError::CapacityOfDevices { .. }) => USAGE,
             Self::Audit(AuditError::Thread(_)) => ENVIRONMENT,
@@ -184,7 +183,10 @@ impl Failure {
             Self::Superuser(SuperuserError::File { .. }) => ENVIRONMENT,
             Self::Relayout(RelayoutError::Node(NodeError::MemoryLimit { .. })) => USAGE,
             Self::Relayout(RelayoutError::Node(_) | RelayoutError::Damaged { .. }) => CORRUPTION,
-            Self::Relayout(RelayoutError::Capacity { .. } | RelayoutError::Memory { .. }) => USAGE,
+            Self::Relayout(RelayoutError::Devices(error)) => of_devices(error),
+            Self::Relayout(RelayoutError::Capacity { .. } | RelayoutError::CapacityOfDevices { .. } | RelayoutError::Memory { .. }) => {
+                USAGE
+            }
             Self::Relayout(_) => ENVIRONMENT,
             Self::Node(_)
             | Self::Layout(_)

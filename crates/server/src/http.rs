@@ -30,9 +30,7 @@ mod reply;
 mod request;
 mod sql;
 
-pub(crate) use reply::{
-    BAD_REQUEST, CONFLICT, FORBIDDEN, NOT_ALLOWED, NOT_FOUND, OK, Reply, TOO_LONG, TOO_MANY_REQUESTS, UNAUTHORIZED, UNAVAILABLE,
-};
+pub(crate) use reply::{BAD_REQUEST, FORBIDDEN, NOT_ALLOWED, NOT_FOUND, OK, Reply, TOO_LONG, TOO_MANY_REQUESTS, UNAUTHORIZED, UNAVAILABLE};
 pub(crate) use request::Request;
 
 use crate::backup::endpoint;
@@ -185,10 +183,10 @@ fn converse(served: &Served, connection: &Conversation) -> std::io::Result<()> {
         Some(config) if is_tls => {
             let session = tls::Session::with_operator(&config.tls).map_err(std::io::Error::other)?;
             let mut stream = TlsStream::new(stream, session, Some(deadline));
-            reply_to(served, connection, &mut stream, Transport::Tls, deadline)?;
+            reply_to(served, connection, &mut stream, deadline)?;
             stream.close()
         }
-        _ => reply_to(served, connection, &mut &*stream, Transport::Plain, deadline),
+        _ => reply_to(served, connection, &mut &*stream, deadline),
     }
 }
 
@@ -196,13 +194,25 @@ fn converse(served: &Served, connection: &Conversation) -> std::io::Result<()> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Transport {
     Plain,
-    Tls,
+    Tls { shows_certificate: bool },
+}
+
+impl Transport {
+    /// Whether the client has shown a certificate that clients' authorities have signed.
+    fn shows_certificate(self) -> bool {
+        self == Self::Tls { shows_certificate: true }
+    }
 }
 
 /// A connection of an operator.
 trait OperatorStream: Read + Write {
     /// From now on only the socket's own timeouts count.
     fn end_deadline(&mut self) {}
+
+    /// Known once something was read.
+    fn transport(&self) -> Transport {
+        Transport::Plain
+    }
 }
 
 impl OperatorStream for &TcpStream {}
@@ -211,18 +221,17 @@ impl OperatorStream for TlsStream<&TcpStream> {
     fn end_deadline(&mut self) {
         Self::end_deadline(self);
     }
+
+    fn transport(&self) -> Transport {
+        Transport::Tls { shows_certificate: self.has_client_certificate() }
+    }
 }
 
-fn reply_to(
-    served: &Served,
-    connection: &Conversation,
-    stream: &mut impl OperatorStream,
-    transport: Transport,
-    deadline: Instant,
-) -> std::io::Result<()> {
+fn reply_to(served: &Served, connection: &Conversation, stream: &mut impl OperatorStream, deadline: Instant) -> std::io::Result<()> {
     let Some(request) = Request::read(stream, deadline)? else { return Ok(()) };
     connection.waits.store(request.method() == "POST", Ordering::Release);
     let address = connection.stream.peer_addr()?;
+    let transport = stream.transport();
     let reply = reply_of(served, connection, stream, transport, address.ip(), &request)?;
     served.audit.replied(address, &request, reply.as_ref());
     let Some(Reply { status, kind, body }) = reply else { return Ok(()) };
@@ -280,7 +289,8 @@ fn answer_lasting(
     connection.waits.store(true, Ordering::Release);
     connection.stream.set_write_timeout(Some(SLOW_READER))?;
     stream.end_deadline();
-    let node = |places| Node { places, board: &served.board, console: &served.console };
+    let shows_certificate = transport.shows_certificate();
+    let node = |places| Node { places, board: &served.board, console: &served.console, shows_certificate };
     if sql::is_sql(request) {
         sql::answer(&node(&served.statements), &connection.stream, stream, login.as_ref(), request)
     } else {
@@ -366,7 +376,9 @@ fn answer(served: &Served, transport: Transport, address: IpAddr, request: &Requ
             let body = metrics::text(&served.board);
             Reply { status: OK, kind: "text/plain; version=0.0.4; charset=utf-8", body }
         }
-        (_, path) if path.starts_with(console::API) => served.console.answer(&served.board, ready, login.as_ref(), request),
+        (_, path) if path.starts_with(console::API) => {
+            served.console.answer(&served.board, ready, login.as_ref(), transport.shows_certificate(), request)
+        }
         // Browsers name where a page comes from: pages have nothing to order.
         ("POST", path) if is_order(path) && request.header("origin").is_some() => {
             Reply::text(FORBIDDEN, "orders do not come from web pages")

@@ -61,21 +61,6 @@ pub(crate) enum LayoutError {
         /// Its format.
         found: u32,
     },
-    /// Data on devices is laid out for another number of cores.
-    #[error(
-        "the data of {} is on devices that are laid out for {made} cores, not {asked}: devices have no room for two layouts. Start without --cores; \
-         or move to {asked} cores as docs/reference/operations.md says (`Another number of cores`): a member of a cluster joins again with empty \
-         devices, a single node is backed up and restored",
-        path.display()
-    )]
-    Cores {
-        /// The directory.
-        path: PathBuf,
-        /// What it was made for.
-        made: u16,
-        /// What was asked for.
-        asked: u16,
-    },
     /// The data is in files and shall be on devices.
     #[error(
         "the data in {} is in files of the directory and cannot move to devices: start without --devices, or make a new node with another \
@@ -172,6 +157,20 @@ pub(crate) struct Relaid {
     pub(crate) former_cores: u16,
     /// For each core: up to this sequence all replicas have its rows.
     pub(crate) committed: Vec<u64>,
+    /// The copy is in files and has its place on devices.
+    #[serde(default)]
+    pub(crate) onto: Option<Onto>,
+}
+
+/// A copy that has to be written to devices.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Onto {
+    /// Where the copy is; `None`: in the data directory.
+    #[serde(default)]
+    pub(crate) directory: Option<PathBuf>,
+    /// How the devices will be cut: the segments of each core on each of them.
+    pub(crate) area_segments: Vec<u64>,
 }
 
 impl Layout {

@@ -141,6 +141,9 @@ pub(crate) struct Settings {
     /// Files or block devices for the data: each PATH or PATH=SIZE, separated by commas [default: a file a core in the data directory].
     #[arg(long, value_delimiter = ',', value_name = "DEVICES", env = "TARNDB_DEVICES")]
     pub(crate) devices: Option<Vec<DeviceSpec>>,
+    /// A directory with room for a copy of the data, which a change of the number of cores of data on devices needs while it goes on [default: the data directory].
+    #[arg(long, value_name = "DIR", env = "TARNDB_RELAYOUT_DIR")]
+    pub(crate) relayout_dir: Option<PathBuf>,
     /// A file with the master key of encryption at rest: 64 hexadecimal digits or 32 bytes in Base64; decided at the first start [default: none, and nothing is encrypted].
     #[arg(long, value_name = "FILE", env = "TARNDB_ENCRYPTION_KEY_FILE")]
     pub(crate) encryption_key_file: Option<PathBuf>,
@@ -232,6 +235,7 @@ impl Settings {
             capacity: self.capacity.or(other.capacity),
             sql_spill_limit: self.sql_spill_limit.or(other.sql_spill_limit),
             devices: self.devices.or(other.devices),
+            relayout_dir: self.relayout_dir.or(other.relayout_dir),
             encryption_key_file: self.encryption_key_file.or(other.encryption_key_file),
             encryption_key_command: self.encryption_key_command.or(other.encryption_key_command),
             durability: self.durability.or(other.durability),

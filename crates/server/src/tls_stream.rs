@@ -31,6 +31,11 @@ impl<S: Borrow<TcpStream>> TlsStream<S> {
         self.deadline = None;
     }
 
+    /// Whether the client has shown a certificate: once something was read.
+    pub(crate) fn has_client_certificate(&self) -> bool {
+        self.session.has_client_certificate()
+    }
+
     /// Says that nothing more comes.
     pub(crate) fn close(&mut self) -> std::io::Result<()> {
         self.session.close();

@@ -7,9 +7,12 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::{WebPkiSupportedAlgorithms, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::time_provider::TimeProvider;
-use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, ServerConfig, SignatureScheme, version};
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, Error, RootCertStore, ServerConfig, SignatureScheme, version,
+};
 use std::fmt;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,8 +33,19 @@ pub struct ClientFiles<'a> {
 pub struct ClientAuthority<'a> {
     /// Their certificates.
     pub certificates: &'a [u8],
-    /// Whether clients may do without a certificate.
-    pub is_optional: bool,
+    /// What clients need.
+    pub need: CertificateNeed,
+}
+
+/// What clients need a certificate for, where there are authorities for theirs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CertificateNeed {
+    /// They may do without.
+    Optional,
+    /// To connect. The node shows its own where it is its own client: whoever has its key could be the node as well.
+    ToConnect,
+    /// To log in, which the node's own is not for.
+    ToLogIn,
 }
 
 /// The same for all sessions of a node with its clients: TLS 1.2 and 1.3.
@@ -45,10 +59,11 @@ pub struct ClientTls {
 #[derive(Clone)]
 struct Configs {
     clients: Arc<ServerConfig>,
-    /// Nobody asks them for a certificate.
+    /// They may show a certificate where clients have to.
     operators: Arc<ServerConfig>,
-    /// The node itself, as a client; none where clients need a certificate.
+    /// The node itself, as a client; none where clients log in by certificates alone.
     itself: Option<Arc<ClientConfig>>,
+    need: Option<CertificateNeed>,
 }
 
 impl ClientTls {
@@ -76,6 +91,12 @@ impl ClientTls {
         Arc::clone(&self.current.lock().unwrap_or_else(PoisonError::into_inner).clients)
     }
 
+    /// What clients need a certificate for, if anybody asks them for one.
+    #[must_use]
+    pub fn certificate_need(&self) -> Option<CertificateNeed> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner).need
+    }
+
     pub(crate) fn for_itself(&self) -> Option<Arc<ClientConfig>> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).itself.clone()
     }
@@ -92,23 +113,96 @@ impl fmt::Debug for ClientTls {
 }
 
 fn configs(files: &ClientFiles<'_>, clock: &Arc<Clock>) -> Result<Configs, SetupError> {
-    let operators = server_config(&ClientFiles { authority: None, ..*files }, clock)?;
-    let clients = if files.authority.is_some() { server_config(files, clock)? } else { Arc::clone(&operators) };
-    let itself = if files.authority.is_some() { None } else { Some(to_itself(files, clock)?) };
-    Ok(Configs { clients, operators, itself })
+    let need = files.authority.map(|authority| authority.need);
+    let clients = server_config(files, clock)?;
+    let operators = match files.authority {
+        Some(ClientAuthority { certificates, need: CertificateNeed::ToConnect }) => {
+            let asked = ClientAuthority { certificates, need: CertificateNeed::Optional };
+            server_config(&ClientFiles { authority: Some(asked), ..*files }, clock)?
+        }
+        Some(_) => server_config(&ClientFiles { authority: None, ..*files }, clock)?,
+        None => Arc::clone(&clients),
+    };
+    let itself = if need == Some(CertificateNeed::ToLogIn) { None } else { Some(to_itself(files, clock)?) };
+    Ok(Configs { clients, operators, itself, need })
 }
 
-/// What the node's own connections to itself are made with: the other side shows the certificate that this one has in hand.
+/// What the node's own connections to itself are made with: the other side shows the certificate that this one has in hand, and so does this one where
+/// clients need one.
 fn to_itself(files: &ClientFiles<'_>, clock: &Arc<Clock>) -> Result<Arc<ClientConfig>, SetupError> {
     let unusable = |why: String| SetupError::Certificate { why };
-    let chain = certificates(files.certificate).map_err(unusable)?;
-    let certificate = chain.into_iter().next().ok_or_else(|| unusable("holds no certificate".to_owned()))?;
+    let certificate = first_certificate(files)?;
     let (provider, source) = (Arc::new(ring::default_provider()), Arc::<Clock>::clone(clock) as Arc<dyn TimeProvider>);
     let verifier = Arc::new(OneCertificate { certificate, algorithms: provider.signature_verification_algorithms });
     let builder = ClientConfig::builder_with_details(provider, source)
         .with_protocol_versions(&[&version::TLS13])
         .map_err(|error| unusable(format!("cannot be used: {error}")))?;
-    Ok(Arc::new(builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()))
+    let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
+    let config = match files.authority {
+        Some(ClientAuthority { need: CertificateNeed::ToConnect, .. }) => {
+            let chain = certificates(files.certificate).map_err(unusable)?;
+            builder.with_client_auth_cert(chain, private_key(files.key)?).map_err(|error| unusable(format!("cannot be used: {error}")))?
+        }
+        _ => builder.with_no_client_auth(),
+    };
+    Ok(Arc::new(config))
+}
+
+fn first_certificate(files: &ClientFiles<'_>) -> Result<CertificateDer<'static>, SetupError> {
+    let unusable = |why: String| SetupError::Certificate { why };
+    let chain = certificates(files.certificate).map_err(unusable)?;
+    chain.into_iter().next().ok_or_else(|| unusable("holds no certificate".to_owned()))
+}
+
+fn private_key(pem: &[u8]) -> Result<PrivateKeyDer<'static>, SetupError> {
+    PrivateKeyDer::from_pem_slice(pem).map_err(|_| SetupError::Key { why: "holds no private key in PEM without a password".to_owned() })
+}
+
+/// Lets in clients of authorities, and the node itself by its own certificate.
+#[derive(Debug)]
+struct OrItself {
+    clients: Arc<dyn ClientCertVerifier>,
+    own: CertificateDer<'static>,
+}
+
+impl ClientCertVerifier for OrItself {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        self.clients.root_hint_subjects()
+    }
+
+    fn verify_client_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        between: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        if *end_entity == self.own {
+            return Ok(ClientCertVerified::assertion());
+        }
+        self.clients.verify_client_cert(end_entity, between, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.clients.verify_tls12_signature(message, certificate, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.clients.verify_tls13_signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.clients.supported_verify_schemes()
+    }
 }
 
 /// Trusts one certificate, whoever has signed it, for whatever name and time: its key is what counts.
@@ -163,18 +257,27 @@ pub struct Trust {
 }
 
 impl Trust {
-    /// Trusts servers whose certificates one of these authorities has signed, PEM.
+    /// Trusts servers whose certificates one of these authorities has signed, PEM. Those that ask for a certificate are shown this one, with its key, PEM.
     ///
     /// # Errors
-    /// When nothing can be made of the file.
-    pub fn new(authority: &[u8], now: Now) -> Result<Self, SetupError> {
+    /// When nothing can be made of a file.
+    pub fn new(authority: &[u8], shown: Option<&[u8]>, now: Now) -> Result<Self, SetupError> {
         let clock = Arc::new(Clock(AtomicU64::new(unix_time(now).as_secs())));
         let (provider, source) = (Arc::new(ring::default_provider()), Arc::<Clock>::clone(&clock) as Arc<dyn TimeProvider>);
         let client = ClientConfig::builder_with_details(provider, source)
             .with_protocol_versions(&[&version::TLS13, &version::TLS12])
             .map_err(|error| SetupError::Authority { why: format!("cannot be used: {error}") })?
-            .with_root_certificates(roots(authority)?)
-            .with_no_client_auth();
+            .with_root_certificates(roots(authority)?);
+        let client = match shown {
+            None => client.with_no_client_auth(),
+            Some(pem) => {
+                let chain = certificates(pem).map_err(|why| SetupError::Certificate { why })?;
+                client.with_client_auth_cert(chain, private_key(pem)?).map_err(|error| match error {
+                    Error::InconsistentKeys(_) => SetupError::Key { why: "has the key of another certificate".to_owned() },
+                    other => SetupError::Certificate { why: format!("cannot be used: {other}") },
+                })?
+            }
+        };
         Ok(Self { client: Arc::new(client), clock })
     }
 }
@@ -196,8 +299,7 @@ fn roots(authority: &[u8]) -> Result<RootCertStore, SetupError> {
 
 fn server_config(files: &ClientFiles<'_>, clock: &Arc<Clock>) -> Result<Arc<ServerConfig>, SetupError> {
     let chain = certificates(files.certificate).map_err(|why| SetupError::Certificate { why })?;
-    let key = PrivateKeyDer::from_pem_slice(files.key)
-        .map_err(|_| SetupError::Key { why: "holds no private key in PEM without a password".to_owned() })?;
+    let key = private_key(files.key)?;
     let (provider, source) = (Arc::new(ring::default_provider()), Arc::<Clock>::clone(clock) as Arc<dyn TimeProvider>);
     let unusable = |error: &dyn fmt::Display| SetupError::Authority { why: format!("cannot be used: {error}") };
     let builder = ServerConfig::builder_with_details(Arc::clone(&provider), source)
@@ -207,8 +309,12 @@ fn server_config(files: &ClientFiles<'_>, clock: &Arc<Clock>) -> Result<Arc<Serv
         None => builder.with_no_client_auth(),
         Some(authority) => {
             let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots(authority.certificates)?), provider);
-            let verifier = if authority.is_optional { verifier.allow_unauthenticated() } else { verifier };
-            builder.with_client_cert_verifier(verifier.build().map_err(|error| unusable(&error))?)
+            let verifier = if authority.need == CertificateNeed::Optional { verifier.allow_unauthenticated() } else { verifier };
+            let clients = verifier.build().map_err(|error| unusable(&error))?;
+            builder.with_client_cert_verifier(match authority.need {
+                CertificateNeed::ToConnect => Arc::new(OrItself { clients, own: first_certificate(files)? }),
+                CertificateNeed::Optional | CertificateNeed::ToLogIn => clients,
+            })
         }
     };
     let mut config = builder.with_single_cert(chain, key).map_err(|error| match error {

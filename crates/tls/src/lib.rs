@@ -20,7 +20,7 @@ mod session;
 #[cfg(test)]
 mod tests;
 
-pub use clients::{ClientAuthority, ClientFiles, ClientTls, Trust};
+pub use clients::{CertificateNeed, ClientAuthority, ClientFiles, ClientTls, Trust};
 pub use config::{Config, Files};
 pub use error::{LinkError, SetupError};
 pub use identity::{ClientCertificate, IdentityKind};

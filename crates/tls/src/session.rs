@@ -57,7 +57,7 @@ impl Session {
         Ok(Self::new(&tls.clock, connection.into()))
     }
 
-    /// On a connection that an operator has made: no certificate is asked for.
+    /// On a connection that an operator has made: a certificate may be shown where clients need one to connect, and is not asked for elsewhere.
     ///
     /// # Errors
     /// When the operating system gives no entropy.
@@ -76,8 +76,8 @@ impl Session {
         Ok(Self::new(&trust.clock, connection.into()))
     }
 
-    /// On a connection of the node to its own port for clients, which shows the certificate that `tls` has; none where clients need one, too. There is
-    /// something to send at once.
+    /// On a connection of the node to its own port for clients, which shows the certificate that `tls` has; none where clients log in by certificates alone.
+    /// There is something to send at once.
     ///
     /// # Errors
     /// When the operating system gives no entropy.
@@ -98,6 +98,12 @@ impl Session {
     #[must_use]
     pub fn is_handshaking(&self) -> bool {
         self.connection.is_handshaking()
+    }
+
+    /// Whether the client has shown a certificate, once the handshake is over.
+    #[must_use]
+    pub fn has_client_certificate(&self) -> bool {
+        self.connection.peer_certificates().is_some()
     }
 
     /// What the client has shown of itself, once the handshake is over.

@@ -135,6 +135,28 @@ def test_a_reader_goes_on_after_any_record(shared_session, table, http_address):
     assert [record["id"] for record in some] == ids[:7]
 
 
+def test_blocks_are_compressed_where_that_is_asked_for(shared_session, table, http_address):
+    name = table("p int, c int, v text, PRIMARY KEY (p, c)", CDC)
+    statement = shared_session.prepare(f"INSERT INTO {name} (p, c, v) VALUES (?, ?, ?)")
+    # Several blocks, and one that is longer than 16 KiB by itself.
+    execute_concurrent_with_args(shared_session, statement, [(i % 7, i, "x" * 500) for i in range(300)] + [(7, 300, "long " * 20000)])
+    told, lengths = {}, {}
+    for codec in ("null", "deflate"):
+        with feed(http_address(), name, format="avro", codec=codec) as response:
+            assert response.status == 200
+            body = response.read()
+        reader = fastavro.reader(io.BytesIO(body))
+        assert reader.metadata["avro.codec"] == codec
+        # Positions tell of the time, too, at which they were made.
+        told[codec], lengths[codec] = [without(record, "position", "complete_until") for record in reader], len(body)
+    assert len(told["null"]) == 302 and told["deflate"] == told["null"]
+    assert lengths["deflate"] < lengths["null"] / 5
+    status, text = refused(http_address(), name, format="avro", codec="snappy")
+    assert status == 400 and "null or deflate" in text
+    status, text = refused(http_address(), name, codec="deflate")
+    assert status == 400 and "format=avro" in text
+
+
 def test_a_file_ends_when_the_columns_change(shared_session, table, http_address):
     name = table("p int PRIMARY KEY, v int", CDC)
     shared_session.execute(f"INSERT INTO {name} (p, v) VALUES (1, 1)")

@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import datetime
 import http.client
 import json
 import os
@@ -304,3 +305,83 @@ def test_what_is_refused(sides, sessions, table):
     sessions[0].execute(f"ALTER TABLE {name} WITH cdc = {{'enabled': true, 'ttl': 1}}")
     wait_until(lambda: subprocess.run(command(sides, name, "--once"), capture_output=True, timeout=SECONDS_MAX).returncode == 1)
     assert "are gone" in refused(sides, name)
+
+
+def now(session) -> datetime.datetime:
+    """The time at a server."""
+    return session.execute("SELECT toTimestamp(now()) AS at FROM system.local").one().at
+
+
+def test_back_to_a_point_in_time(sides, sessions, table, tmp_path):
+    """A backup, and after it what was written before somebody's mistake."""
+    source, target = sessions
+    # Its log tells within a quarter of this that nothing more comes.
+    name = table("p int, c int, v int, PRIMARY KEY (p, c)", "cdc = {'enabled': true, 'ttl': 60}")
+    keyspace_table = name.split(".")
+    insert = source.prepare(f"INSERT INTO {name} (p, c, v) VALUES (?, ?, ?)")
+    for c in range(100):
+        source.execute(insert, (c % 5, c, 1))
+    place = tmp_path / "backup"
+
+    def run(*words):
+        done = subprocess.run([server.binary(), *words], capture_output=True, text=True, timeout=SECONDS_MAX)
+        assert done.returncode == 0, done.stderr
+
+    since = now(source)
+    run("backup", "--to", str(place), "--keyspace", keyspace_table[0], "--http", sides[0].state()["http"])
+    for c in range(50, 150):
+        source.execute(insert, (c % 5, c, 2))
+    source.execute(f"DELETE FROM {name} WHERE p = 3")
+    source.execute(f"DELETE FROM {name} WHERE p = 4 AND c > 100")
+    wanted = stored(source, name)
+    # Milliseconds: what is written from the next one on is later.
+    until = now(source) + datetime.timedelta(milliseconds=1)
+    wait_until(lambda: now(source) > until)
+    source.execute(f"DELETE FROM {name} WHERE p = 1")
+    source.execute(insert, (3, 3, 3))
+
+    run("restore", "--from", str(place), "--table", name, "--http", sides[1].state()["http"])
+    assert len(stored(target, name)) == 100
+    times = [f"{time.isoformat(timespec='milliseconds')}Z" for time in (since, until)]
+    for _ in range(2):
+        # Again is the same.
+        run(*command(sides, name, "--since", times[0], "--until", times[1])[1:])
+        assert stored(target, name) == wanted
+    assert not list(target.execute(f"SELECT * FROM {keyspace_table[0]}.tarndb_follow WHERE follower = 'default' AND source = '{keyspace_table[1]}'"))
+    # Somebody who only follows gets the rest.
+    elsewhere = stored(source, name)
+    assert elsewhere != wanted
+    run(*command(sides, name, "--since", times[0], "--once")[1:])
+    assert stored(target, name) == elsewhere
+
+
+def test_rows_go_back_to_where_they_were_deleted(sides, sessions, table):
+    """The end of the way back: what is older than the deletions is there again."""
+    source, target = sessions
+    name = table("p int, c int, v int, PRIMARY KEY (p, c)")
+    for c in range(20):
+        source.execute(f"INSERT INTO {name} (p, c, v) VALUES ({c % 5}, {c}, 1)")
+    follow_once(sides, name)
+    wanted = stored(target, name)
+    source.execute(f"DELETE FROM {name} WHERE p = 1")
+    source.execute(f"TRUNCATE {name}")
+    ends = [side.state()["cql"] for side in sides]
+    words = ["import", *name.split("."), "--from", ends[1], "--to", ends[0], "--verify"]
+    done = subprocess.run([server.binary(), *words], capture_output=True, text=True, timeout=SECONDS_MAX)
+    assert done.returncode == 0, done.stderr
+    assert stored(source, name) == wanted
+
+
+def test_times_are_checked(sides, sessions, table):
+    name = table("p int PRIMARY KEY, v int")
+    assert "in UTC" in refused_without_once(sides, name, "--until", "yesterday")
+    assert "--once" in refused(sides, name, "--until", "2026-11-28T14:05:00Z")
+    assert "--copy" in refused_without_once(sides, name, "--copy", "--until", "2026-11-28T14:05:00Z")
+    assert "a time as" in refused(sides, name, "--since", "2026-11-28")
+    assert "are gone" in refused(sides, name, "--since", "2020-01-01T00:00:00Z")
+
+
+def refused_without_once(sides, name, *more):
+    done = subprocess.run(command(sides, name, *more), capture_output=True, text=True, timeout=SECONDS_MAX)
+    assert done.returncode == 2, (done.returncode, done.stderr)
+    return done.stderr

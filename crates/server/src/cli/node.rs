@@ -12,6 +12,9 @@ pub(crate) struct NodeArguments {
     /// Certificates of the authorities that sign those of nodes, PEM: for https://.
     #[arg(long, value_name = "FILE", env = "TARNDB_HTTP_CA")]
     pub(crate) http_ca: Option<PathBuf>,
+    /// A certificate and its key, both PEM, in one file: for nodes whose clients need certificates.
+    #[arg(long, value_name = "FILE", env = "TARNDB_HTTP_CERTIFICATE", requires = "http_ca")]
+    pub(crate) http_certificate: Option<PathBuf>,
     /// A file with ROLE:PASSWORD, for nodes that ask for a login: orders take a superuser.
     #[arg(long, value_name = "FILE", env = "TARNDB_LOGIN_FILE")]
     pub(crate) login_file: Option<PathBuf>,

@@ -5,7 +5,8 @@ use super::Console;
 use super::limits::{ROWS_MAX, TIMEOUT, shortened};
 use super::login::Login;
 use super::sql_query;
-use crate::http::{BAD_REQUEST, CONFLICT, FORBIDDEN, Reply, Request, UNAVAILABLE};
+use crate::http::own_port::refuse;
+use crate::http::{BAD_REQUEST, FORBIDDEN, Reply, Request, UNAVAILABLE};
 use crate::tls_stream::TlsStream;
 use ::node::{Board, ClientTlsConfig};
 use cql::language::{self, Statement};
@@ -26,7 +27,7 @@ const ANSWER_BYTES_MAX: usize = 16 << 20;
 const QUERIES_MAX: usize = 4;
 
 impl Console {
-    pub(super) fn query(&self, board: &Board, login: Option<&Login>, request: &Request) -> Reply {
+    pub(super) fn query(&self, board: &Board, login: Option<&Login>, shows_certificate: bool, request: &Request) -> Reply {
         // A browser names the page that asks: others than ours have nothing to ask.
         if let Some(origin) = request.header("origin")
             && origin.split_once("://").map(|(_, host)| host) != request.header("host")
@@ -43,6 +44,9 @@ impl Console {
             Some(_) => return Reply::text(BAD_REQUEST, "`language` is to be `cql` or `sql`"),
         };
         if let Err(refusal) = if is_sql { Ok(()) } else { check(query) } {
+            return refusal;
+        }
+        if let Some(refusal) = refuse(self, shows_certificate, "the query box is not there") {
             return refusal;
         }
         let Some(cql) = self.cql.get() else { return Reply::text(UNAVAILABLE, "this node is starting") };
@@ -71,15 +75,9 @@ fn check(query: &str) -> Result<(), Reply> {
 
 fn run(cql: SocketAddr, tls: Option<&ClientTlsConfig>, login: Option<&Login>, query: &str) -> Reply {
     let began = Instant::now();
-    let session = match tls.map(|config| Session::to_itself(&config.tls)) {
-        None => None,
-        Some(Ok(Some(session))) => Some(session),
-        Some(Ok(None)) => {
-            let text =
-                "the query box is not there where clients need certificates (setting `tls_client_ca`): the node has none to show itself";
-            return Reply::text(CONFLICT, text);
-        }
-        Some(Err(error)) => return Reply::text(UNAVAILABLE, error.to_string()),
+    let session = match tls.map(|config| Session::to_itself(&config.tls)).transpose() {
+        Ok(session) => session.flatten(),
+        Err(error) => return Reply::text(UNAVAILABLE, error.to_string()),
     };
     let rows = connect(cql).map_err(ClientError::from).and_then(|stream| {
         let connection = Connection::new(&stream, session, began + TIMEOUT);

@@ -8,6 +8,7 @@
 //!
 //! Invariant: no byte is written to a device on which any byte that was looked at is neither zero nor ours.
 
+mod anew;
 mod blank;
 mod error;
 mod signature;
@@ -31,6 +32,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) specs: &'a [DeviceSpec],
     pub(crate) store: u128,
     pub(crate) cores: u16,
+    /// The data has been copied for `cores`, and devices may still be cut for this number.
+    pub(crate) former_cores: Option<u16>,
     pub(crate) segment_bytes: u32,
     /// The data directory says that they have been formatted.
     pub(crate) formatted: bool,
@@ -42,8 +45,8 @@ pub(crate) struct Wanted<'a> {
 pub(crate) struct Devices {
     /// In the order of the list.
     claimed: Vec<Device>,
-    /// The first one's; all say the same but for their number.
-    superblock: Superblock,
+    /// One each. All are cut for the same number of cores, except while they are cut anew.
+    superblocks: Vec<Superblock>,
 }
 
 /// A device of the list as it was found.
@@ -72,39 +75,40 @@ impl Devices {
         };
         check(wanted, &found, &area_segments)?;
         let formatted_s = found.iter().find_map(Found::superblock).map_or(wanted.now_s, |superblock| superblock.formatted_s);
-        let superblock_of = |number: usize| Superblock {
+        let superblock_of = |number: usize, given_bytes: u64| Superblock {
             store: wanted.store,
             cores: wanted.cores,
             number: number as u16,
             segment_bytes: wanted.segment_bytes,
             areas_start: HEAD_BYTES,
             formatted_s,
+            given_bytes,
             area_segments: area_segments.clone(),
         };
-        let mut claimed = Vec::new();
+        let (mut claimed, mut superblocks) = (Vec::new(), Vec::new());
         for (number, (found, spec)) in found.into_iter().zip(wanted.specs).enumerate() {
-            claimed.push(match found {
-                Found::Ours { device, .. } => device,
-                Found::Empty { device } => format(device, spec, &superblock_of(number))?,
-                Found::Missing => {
-                    let bytes = spec.size.map_or(0, |size| size.0);
-                    format(Device::create(&spec.path, bytes)?, spec, &superblock_of(number))?
-                }
-            });
+            let given = given_bytes(&found, spec);
+            let (device, superblock) = match found {
+                Found::Ours { device, superblock } => (device, superblock),
+                Found::Empty { device } => format(device, superblock_of(number, given))?,
+                Found::Missing => format(Device::create(&spec.path, given)?, superblock_of(number, given))?,
+            };
+            claimed.push(device);
+            superblocks.push(superblock);
         }
-        Ok(Self { claimed, superblock: superblock_of(0) })
+        Ok(Self { claimed, superblocks })
     }
 
     /// What a core's file is made of.
     pub(crate) fn layout(&self, core: u16) -> FileLayout {
         let areas = self.claimed.iter().enumerate();
-        let areas = areas.map(|(number, device)| (device.path().to_owned(), self.superblock.area(number, core))).collect();
-        FileLayout::Striped { stripe_bytes: u64::from(self.superblock.segment_bytes), areas }
+        let areas = areas.map(|(number, device)| (device.path().to_owned(), self.superblocks[0].area(number, core))).collect();
+        FileLayout::Striped { stripe_bytes: u64::from(self.superblocks[0].segment_bytes), areas }
     }
 
     /// The bytes of all areas.
     pub(crate) fn bytes(&self) -> u64 {
-        self.superblock.stripes(0).bytes() * u64::from(self.superblock.cores)
+        self.superblocks[0].stripes(0).bytes() * u64::from(self.superblocks[0].cores)
     }
 
     pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
@@ -134,11 +138,15 @@ fn find(wanted: &Wanted<'_>, number: usize, spec: &DeviceSpec) -> Result<Found, 
     };
     let head = superblock::read(&device).map_err(|source| DeviceError::Io { path: path(), source })?;
     match head {
-        Head::Superblock { superblock, bad_copy } => {
+        Head::Superblock { mut superblock, bad_copy } => {
             ours(wanted, number, spec, &device, &superblock)?;
             if let Some(offset) = bad_copy {
                 tracing::warn!(device = %spec.path.display(), offset, "one copy of the superblock is damaged: written anew");
                 device.write(offset, &block_of(&superblock))?;
+            }
+            if superblock.given_bytes == 0 {
+                let given = spec.size.map(|size| size.0).filter(|given| *given <= device.bytes());
+                superblock.given_bytes = given.unwrap_or(superblock.used_bytes());
             }
             Ok(Found::Ours { device, superblock })
         }
@@ -157,7 +165,7 @@ fn ours(wanted: &Wanted<'_>, number: usize, spec: &DeviceSpec, device: &Device, 
     if found.store != wanted.store {
         return Err(DevicesError::OtherStore { path, number: found.number, devices: found.area_segments.len(), store: found.store });
     }
-    if found.cores != wanted.cores {
+    if found.cores != wanted.cores && Some(found.cores) != wanted.former_cores {
         return Err(DevicesError::Cores { path, made: found.cores, asked: wanted.cores });
     }
     if found.area_segments.len() != wanted.specs.len() {
@@ -174,51 +182,63 @@ fn ours(wanted: &Wanted<'_>, number: usize, spec: &DeviceSpec, device: &Device, 
         return Err(DevicesError::Shrunk { path, there: there.into(), needed: needed.into() });
     }
     match spec.size {
-        Some(size) if segments_in(wanted, size.0) != found.area_segments[number] => {
-            Err(DevicesError::Resized { path, made: needed.into(), asked: size })
-        }
+        Some(size) if !found.gives(size.0) => Err(DevicesError::Resized { path, made: needed.into(), asked: size }),
         _ => Ok(()),
     }
 }
 
-/// Segments of each shard that fit on a device.
-fn segments_in(wanted: &Wanted<'_>, bytes: u64) -> u64 {
-    bytes.saturating_sub(HEAD_BYTES) / u64::from(wanted.segment_bytes) / u64::from(wanted.cores)
+/// How much of a device may be used.
+fn given_bytes(found: &Found, spec: &DeviceSpec) -> u64 {
+    match found {
+        Found::Ours { superblock, .. } => superblock.given_bytes,
+        Found::Empty { device } => spec.size.map_or(device.bytes(), |size| size.0),
+        Found::Missing => spec.size.map_or(0, |size| size.0),
+    }
+}
+
+/// The segments that each core gets of each device, of which so many bytes are given.
+fn cut(cores: u16, segment_bytes: u32, given: &[(&Path, u64)]) -> Result<Vec<u64>, DevicesError> {
+    let (count, segment_bytes) = (u64::from(cores), u64::from(segment_bytes));
+    let mut area_segments = Vec::new();
+    for (path, bytes) in given {
+        let segments = bytes.saturating_sub(HEAD_BYTES) / segment_bytes / count;
+        if segments == 0 {
+            let needed = (HEAD_BYTES + segment_bytes * count).into();
+            return Err(DevicesError::TooSmall { path: (*path).to_owned(), bytes: (*bytes).into(), cores, needed });
+        }
+        area_segments.push(segments);
+    }
+    let each = area_segments.iter().sum::<u64>();
+    if each < SHARD_SEGMENTS_LEAST {
+        let (there, needed) = ((each * segment_bytes).into(), (SHARD_SEGMENTS_LEAST * segment_bytes).into());
+        return Err(DevicesError::TooLittle { cores, there, needed });
+    }
+    Ok(area_segments)
 }
 
 /// Cuts new devices into areas.
 fn plan(wanted: &Wanted<'_>, found: &[Found]) -> Result<Vec<u64>, DevicesError> {
-    let mut area_segments = Vec::new();
+    let mut given = Vec::new();
     for (found, spec) in found.iter().zip(wanted.specs) {
-        let there = if let Found::Empty { device } = found { device.bytes() } else { 0 };
-        let is_block = matches!(found, Found::Empty { device } if device.is_block());
-        let bytes = spec.size.map_or(there, |size| size.0);
-        if is_block && bytes > there {
-            return Err(DevicesError::Shrunk { path: spec.path.clone(), there: there.into(), needed: bytes.into() });
+        let bytes = given_bytes(found, spec);
+        if let Found::Empty { device } = found
+            && device.is_block()
+            && bytes > device.bytes()
+        {
+            return Err(DevicesError::Shrunk { path: spec.path.clone(), there: device.bytes().into(), needed: bytes.into() });
         }
-        let segments = segments_in(wanted, bytes);
-        if segments == 0 {
-            let needed = HEAD_BYTES + u64::from(wanted.segment_bytes) * u64::from(wanted.cores);
-            return Err(DevicesError::TooSmall {
-                path: spec.path.clone(),
-                bytes: bytes.into(),
-                cores: wanted.cores,
-                needed: needed.into(),
-            });
-        }
-        area_segments.push(segments);
+        given.push((&*spec.path, bytes));
     }
-    let (each, segment_bytes) = (area_segments.iter().sum::<u64>(), u64::from(wanted.segment_bytes));
-    if each < SHARD_SEGMENTS_LEAST {
-        let (there, needed) = ((each * segment_bytes).into(), (SHARD_SEGMENTS_LEAST * segment_bytes).into());
-        return Err(DevicesError::TooLittle { cores: wanted.cores, there, needed });
-    }
-    Ok(area_segments)
+    cut(wanted.cores, wanted.segment_bytes, &given)
 }
 
 /// All superblocks agree, and what will be formatted is empty wherever it will be read.
 fn check(wanted: &Wanted<'_>, found: &[Found], area_segments: &[u64]) -> Result<(), DevicesError> {
     let fresh = found.iter().position(|found| found.superblock().is_none());
+    let agree = |one: &Superblock| {
+        let mut of_same_cores = found.iter().filter_map(Found::superblock).filter(|other| other.cores == one.cores);
+        of_same_cores.all(|other| other.area_segments == one.area_segments)
+    };
     for (number, (found, spec)) in found.iter().zip(wanted.specs).enumerate() {
         let segments = area_segments[number] * u64::from(wanted.cores);
         let blank = |device: &Device| {
@@ -226,7 +246,7 @@ fn check(wanted: &Wanted<'_>, found: &[Found], area_segments: &[u64]) -> Result<
             blank::first_data(device, headers.collect()).map_err(|source| DeviceError::Io { path: spec.path.clone(), source })
         };
         match found {
-            Found::Ours { superblock, .. } if superblock.area_segments != area_segments => {
+            Found::Ours { superblock, .. } if !agree(superblock) => {
                 return Err(DevicesError::Mixed { path: spec.path.clone() });
             }
             Found::Ours { device, .. } => {
@@ -249,17 +269,17 @@ fn check(wanted: &Wanted<'_>, found: &[Found], area_segments: &[u64]) -> Result<
 }
 
 /// Writes the superblock of an empty device, one copy after the other.
-fn format(mut device: Device, spec: &DeviceSpec, superblock: &Superblock) -> Result<Device, DevicesError> {
-    let bytes = spec.size.map_or(device.bytes(), |size| size.0).max(superblock.used_bytes());
-    if !device.is_block() && device.bytes() < bytes {
-        device.reserve(bytes)?;
+fn format(mut device: Device, mut superblock: Superblock) -> Result<(Device, Superblock), DevicesError> {
+    superblock.given_bytes = superblock.given_bytes.max(superblock.used_bytes());
+    if !device.is_block() && device.bytes() < superblock.given_bytes {
+        device.reserve(superblock.given_bytes)?;
     }
     for offset in COPY_OFFSETS {
-        device.write(offset, &block_of(superblock))?;
+        device.write(offset, &block_of(&superblock))?;
     }
     let (number, shards, used) = (superblock.number, superblock.cores, crate::size::Size(superblock.used_bytes()));
-    tracing::info!(device = %spec.path.display(), number, shards, %used, "formatted an empty device");
-    Ok(device)
+    tracing::info!(device = %device.path().display(), number, shards, %used, "formatted an empty device");
+    Ok((device, superblock))
 }
 
 fn block_of(superblock: &Superblock) -> AlignedBuffer {

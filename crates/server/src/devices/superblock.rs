@@ -15,7 +15,8 @@
 //! | 36 | 4 | bytes in a segment |
 //! | 40 | 8 | where the first area starts |
 //! | 48 | 8 | when the device was formatted: seconds since 1970, signed |
-//! | 56 | 72 | zero |
+//! | 56 | 8 | how much of the device may be used, in bytes; 0, as earlier versions wrote it: as much as the areas take |
+//! | 64 | 64 | zero |
 //! | 128 | 512 | for each device of the list the segments in one of its areas, 8 bytes each; zero after the last |
 
 use super::signature;
@@ -31,7 +32,7 @@ const SUPERBLOCK_BYTES: usize = 640;
 const TABLE_OFFSET: usize = 128;
 const MAGIC: [u8; 8] = *b"TARNDEV1";
 const VERSION: u16 = 1;
-const _: () = assert!(SUPERBLOCK_BYTES == 8 + 4 + 2 + 2 + 16 + 2 + 2 + 4 + 8 + 8 + 72 + 8 * DEVICES_MAX);
+const _: () = assert!(SUPERBLOCK_BYTES == 8 + 4 + 2 + 2 + 16 + 2 + 2 + 4 + 8 + 8 + 8 + 64 + 8 * DEVICES_MAX);
 
 /// What a device says of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +43,8 @@ pub(crate) struct Superblock {
     pub(crate) segment_bytes: u32,
     pub(crate) areas_start: u64,
     pub(crate) formatted_s: i64,
+    /// How much of the device may be used: what is left when it is cut for this number of cores another number may have. 0: nobody has said.
+    pub(crate) given_bytes: u64,
     /// For each device of the list: the segments in one of its areas.
     pub(crate) area_segments: Vec<u64>,
 }
@@ -65,6 +68,15 @@ impl Superblock {
     /// How much of the device is used.
     pub(crate) fn used_bytes(&self) -> u64 {
         self.areas_start + self.area_segments[usize::from(self.number)] * u64::from(self.segment_bytes) * u64::from(self.cores)
+    }
+
+    /// Whether a size that is given is the one that it was formatted with: areas are whole segments, so a few bytes more or less are the same.
+    pub(crate) fn gives(&self, bytes: u64) -> bool {
+        let segments = |bytes: u64| bytes.saturating_sub(self.areas_start) / u64::from(self.segment_bytes);
+        match self.given_bytes {
+            0 => segments(bytes) / u64::from(self.cores) == self.area_segments[usize::from(self.number)],
+            given => segments(bytes) == segments(given),
+        }
     }
 
     /// The part of device `number` that belongs to a shard.
@@ -91,6 +103,7 @@ impl Superblock {
         bytes[36..40].copy_from_slice(&self.segment_bytes.to_le_bytes());
         bytes[40..48].copy_from_slice(&self.areas_start.to_le_bytes());
         bytes[48..56].copy_from_slice(&self.formatted_s.to_le_bytes());
+        bytes[56..64].copy_from_slice(&self.given_bytes.to_le_bytes());
         for (entry, segments) in bytes[TABLE_OFFSET..].chunks_exact_mut(8).zip(&self.area_segments) {
             entry.copy_from_slice(&segments.to_le_bytes());
         }
@@ -120,6 +133,7 @@ impl Superblock {
             segment_bytes: number_at(36, 4) as u32,
             areas_start: number_at(40, 8) as u64,
             formatted_s: number_at(48, 8) as i64,
+            given_bytes: number_at(56, 8) as u64,
             area_segments: table.map(|entry| entry.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte))).collect(),
         };
         if superblock.is_sensible(count) { Ok(superblock) } else { Err(None) }
@@ -134,6 +148,7 @@ impl Superblock {
             && self.segment_bytes.is_power_of_two()
             && self.areas_start < 1 << 60
             && self.area_segments.iter().all(|segments| (1..area_bytes_max / u64::from(self.segment_bytes)).contains(segments))
+            && (self.given_bytes == 0 || (self.used_bytes()..1 << 62).contains(&self.given_bytes))
     }
 }
 
@@ -185,6 +200,7 @@ mod tests {
             segment_bytes: 8 << 20,
             areas_start: HEAD_BYTES,
             formatted_s: 1_790_000_000,
+            given_bytes: 0,
             area_segments: vec![40, 25],
         }
     }
@@ -202,6 +218,10 @@ mod tests {
         let golden = include_bytes!("../../tests/golden/superblock-v1.bin");
         assert_eq!(golden[..], sample().encode());
         assert_eq!(Superblock::decode(golden), Ok(sample()));
+        let given = Superblock { given_bytes: sample().used_bytes() + 5, ..sample() };
+        assert_eq!(Superblock::decode(&given.encode()), Ok(given.clone()));
+        let senseless = Superblock { given_bytes: sample().used_bytes() - 1, ..given };
+        assert_eq!(Superblock::decode(&senseless.encode()), Err(None));
     }
 
     #[test]
@@ -253,6 +273,19 @@ mod tests {
         for length in [0, 1, 639, 640, 524_288, 524_300] {
             judge(&vec![0xA5; length]);
         }
+    }
+
+    #[test]
+    fn a_size_is_the_one_that_was_given_if_it_has_the_same_segments() {
+        // 25 segments for each of three: 75 to 77 give them.
+        let bytes = |segments: u64| HEAD_BYTES + segments * (8 << 20);
+        let gives = |given_bytes, range: std::ops::Range<u64>| {
+            let superblock = Superblock { given_bytes, ..sample() };
+            range.filter(|segments| superblock.gives(bytes(*segments) + 5)).collect::<Vec<_>>()
+        };
+        assert_eq!(gives(0, 70..80), [75, 76, 77]);
+        assert_eq!(gives(bytes(77), 70..80), [77]);
+        assert!(!sample().gives(0));
     }
 
     #[test]

@@ -49,15 +49,15 @@ pub(super) struct Finding {
 }
 
 impl Finding {
-    fn good(what: &'static str, says: impl Into<String>) -> Self {
+    pub(super) fn good(what: &'static str, says: impl Into<String>) -> Self {
         Self { what, verdict: Verdict::Good, says: says.into(), advice: None }
     }
 
-    fn advice(what: &'static str, says: impl Into<String>, advice: impl Into<String>) -> Self {
+    pub(super) fn advice(what: &'static str, says: impl Into<String>, advice: impl Into<String>) -> Self {
         Self { what, verdict: Verdict::Advice, says: says.into(), advice: Some(advice.into()) }
     }
 
-    fn bad(what: &'static str, says: impl Into<String>, advice: impl Into<String>) -> Self {
+    pub(super) fn bad(what: &'static str, says: impl Into<String>, advice: impl Into<String>) -> Self {
         Self { what, verdict: Verdict::Bad, says: says.into(), advice: Some(advice.into()) }
     }
 }

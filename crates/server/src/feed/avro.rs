@@ -14,9 +14,12 @@ use super::log::Log;
 use super::position::Mark;
 use cql::cdc::log_of;
 use cql::cdc::log_table::deleted_elements_name;
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
 use model::{DataType, Schema};
 use schema::Operation;
 use std::collections::HashMap;
+use std::io::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
 use value::{put_bytes, put_long, put_text};
 
@@ -24,6 +27,39 @@ const MAGIC: &[u8] = b"Obj\x01";
 const SYNC_BYTES: usize = 16;
 /// A block goes out once it has so many bytes, or there is nothing more to tell for now.
 const BLOCK_BYTES: usize = 16 << 10;
+
+/// How blocks are compressed: what all readers of Avro know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Codec {
+    #[default]
+    Null,
+    Deflate,
+}
+
+impl Codec {
+    /// As Avro and clients name it.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        [Self::Null, Self::Deflate].into_iter().find(|codec| codec.name() == name)
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Deflate => "deflate",
+        }
+    }
+
+    fn encode(self, records: Vec<u8>) -> Vec<u8> {
+        match self {
+            Self::Null => records,
+            Self::Deflate => {
+                let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
+                let encoded = encoder.write_all(&records).and_then(|()| encoder.finish());
+                encoded.expect("memory takes what is written")
+            }
+        }
+    }
+}
 
 /// What is told beside a change, each if it is there.
 #[derive(Default)]
@@ -45,6 +81,7 @@ pub(crate) struct File {
     /// The types of the log's columns.
     types: HashMap<String, DataType>,
     schema: String,
+    codec: Codec,
     sync: [u8; SYNC_BYTES],
     has_begun: bool,
     /// Records of the next block, and how many.
@@ -54,12 +91,12 @@ pub(crate) struct File {
 
 impl File {
     /// A file of a table's changes, as the table is in this schema.
-    pub(crate) fn new(schema: &Schema, log: &Log) -> Result<Self, FeedError> {
+    pub(crate) fn new(schema: &Schema, log: &Log, codec: Codec) -> Result<Self, FeedError> {
         let types = types_of(schema, log)?;
         let said = schema::of(log, &types).to_string();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
         let sync = (now ^ u128::from(log.id) << 64).to_le_bytes();
-        Ok(Self { log: log.clone(), types, schema: said, sync, has_begun: false, records: Vec::new(), count: 0 })
+        Ok(Self { log: log.clone(), types, schema: said, codec, sync, has_begun: false, records: Vec::new(), count: 0 })
     }
 
     /// Whether it can tell changes of the table as it is in this schema.
@@ -121,16 +158,16 @@ impl File {
         }
         if self.count > 0 {
             put_long(self.count, out);
-            put_bytes(&self.records, out);
+            put_bytes(&self.codec.encode(std::mem::take(&mut self.records)), out);
             out.extend_from_slice(&self.sync);
-            (self.count, self.records) = (0, Vec::new());
+            self.count = 0;
         }
     }
 
     fn head(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(MAGIC);
         let table = format!("{}.{}", self.log.keyspace, self.log.table);
-        let entries = [("avro.schema", &*self.schema), ("avro.codec", "null"), ("tarndb.table", &table)];
+        let entries = [("avro.schema", &*self.schema), ("avro.codec", self.codec.name()), ("tarndb.table", &table)];
         put_long(entries.len() as i64, out);
         for (name, text) in entries {
             put_text(name, out);

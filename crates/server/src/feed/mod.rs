@@ -36,5 +36,5 @@ pub(crate) use json::{line, mark};
 pub(crate) use link::{Link, own_address};
 pub(crate) use log::{Log, digest, quoted};
 pub(crate) use position::Mark;
-pub(crate) use reader::{Reader, Since, Step};
+pub(crate) use reader::{Reader, Since, Step, time_us};
 pub(crate) use source::{Cells, Page, Source, VERSION, text};

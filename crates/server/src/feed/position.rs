@@ -62,7 +62,7 @@ impl From<Position> for Mark {
 
 /// A text that is no position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`since` is to be `oldest`, `now`, or a position as lines of a feed have it, whole and unchanged")]
+#[error("`since` is to be `oldest`, `now`, a time as 2026-11-28T14:05:00Z, or a position as lines of a feed have it, whole and unchanged")]
 pub(crate) struct NoPosition;
 
 impl std::fmt::Display for Mark {

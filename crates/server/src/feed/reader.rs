@@ -15,7 +15,7 @@ use cql::cdc::stream;
 use cql::wire::Rows;
 use std::cmp::Ordering;
 use std::collections::VecDeque;
-use std::time::Instant;
+use std::time::{Instant, UNIX_EPOCH};
 
 /// By how much a position is earlier than what was read, in microseconds: more than the clocks of members differ, and than a write is under way.
 const MARGIN_US: i64 = 30_000_000;
@@ -38,6 +38,8 @@ pub(crate) enum Since {
     Oldest,
     /// With what is written from now on.
     Now,
+    /// With what was written from this time on, in microseconds since 1970, and some of what was written shortly before.
+    At(i64),
     /// After what was read before.
     Mark(Mark),
 }
@@ -47,6 +49,7 @@ impl Since {
     pub(crate) fn behind_us(&self) -> i64 {
         match self {
             Self::Mark(mark) => mark.position.from_us,
+            Self::At(time_us) => *time_us,
             Self::Oldest | Self::Now => 0,
         }
     }
@@ -59,9 +62,18 @@ impl std::str::FromStr for Since {
         Ok(match text {
             "oldest" => Self::Oldest,
             "now" => Self::Now,
-            mark => Self::Mark(mark.parse()?),
+            text => match time_us(text) {
+                Some(time_us) => Self::At(time_us),
+                None => Self::Mark(text.parse()?),
+            },
         })
     }
+}
+
+/// A time as people and feeds write it, `2026-11-28T14:05:00Z`, in microseconds since 1970.
+pub(crate) fn time_us(text: &str) -> Option<i64> {
+    let since = humantime::parse_rfc3339_weak(text).ok()?.duration_since(UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_micros()).ok()
 }
 
 /// What a step has found.
@@ -128,6 +140,12 @@ impl<'c> Reader<'c> {
             Since::Now => {
                 position.from_us = now_us - margin_us(log.ttl_s);
                 position.to_us = position.from_us;
+            }
+            Since::At(time_us) => {
+                position.from_us = time_us - margin_us(log.ttl_s);
+                position.to_us = position.from_us;
+                reached.fill(TimeId::last_of(position.from_us));
+                check_age(now_us, position.from_us, log.ttl_s)?;
             }
             Since::Mark(Mark { position: former, ahead }) => {
                 if former.log != log.id {
@@ -360,6 +378,17 @@ fn check_age(now_us: i64, from_us: i64, ttl_s: u32) -> Result<(), FeedError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn where_to_begin_is_a_word_a_time_or_a_position() {
+        let since = |text: &str| text.parse::<Since>().ok();
+        assert_eq!((since("oldest"), since("now")), (Some(Since::Oldest), Some(Since::Now)));
+        assert_eq!(since("1970-01-01T00:00:01.5Z"), Some(Since::At(1_500_000)));
+        assert_eq!(since("2026-11-28 14:05:00"), since("2026-11-28T14:05:00Z"));
+        for wrong in ["", "yesterday", "2026-11-28", "2026-13-28T14:05:00Z", "1969-12-31T23:59:59Z", "AQH0"] {
+            assert_eq!(since(wrong), None, "{wrong}");
+        }
+    }
 
     #[test]
     fn what_may_have_expired_is_told_in_time() {

@@ -79,7 +79,8 @@ fn follow(arguments: &FollowArguments, from: &Endpoint, to: &Endpoint, keyspace:
     let mut target = Target::new(to.source(), keyspace, table, &arguments.name);
     let stored = patiently(note, || {
         tables::make(&mut source, &mut target, &followed)?;
-        target.position()
+        // One that leaves changes out has no position before which all is applied.
+        if arguments.until.is_some() { Ok(None) } else { target.position() }
     })?;
     let since = match stored {
         Some((position, is_copied)) => {
@@ -127,7 +128,8 @@ fn apply(
         let step = patiently(note, || reader.step(u64::MAX).map_err(FollowError::from))?;
         let is_caught_up = matches!(step, Step::CaughtUp);
         match step {
-            Step::Changes(changes) => {
+            Step::Changes(mut changes) => {
+                changes.retain(|change| arguments.until.is_none_or(|until_us| change.time.time_us() < until_us));
                 patiently(note, || target.apply(&followed, &changes, reader.now_us()))?;
                 applied += changes.len() as u64;
                 pause = POLL;
@@ -139,9 +141,13 @@ fn apply(
             }
             Step::Looking => {}
         }
-        let ends = arguments.once && is_caught_up;
+        let ends = match arguments.until {
+            Some(until_us) => reader.told_until_us().is_some() && reader.complete_until_us() >= until_us,
+            None => arguments.once && is_caught_up,
+        };
         let lag_us = caught_up_us.map(|until_us| reader.now_us() - until_us);
-        if ends || stored.elapsed() >= if pause <= POLL * 4 { STORE } else { STORE_IDLE } {
+        let is_due = ends || stored.elapsed() >= if pause <= POLL * 4 { STORE } else { STORE_IDLE };
+        if arguments.until.is_none() && is_due {
             patiently(note, || target.store(&reader.mark().to_string(), true, lag_us))?;
             stored = Instant::now();
         }

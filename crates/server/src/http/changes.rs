@@ -3,12 +3,13 @@
 //! The log is read over the node's own CQL port as the role that has logged in, by the thread of this connection. A line is made when there is room for it: a
 //! client that reads slowly holds up its own thread and nothing else, which has one page of the log in memory.
 
-use super::changes_format::Told;
+use super::changes_format::{Format, Told};
 use super::lasting::{self, Body, Node};
 use super::own_port;
 use super::reply::{BAD_REQUEST, NOT_ALLOWED, Reply, UNAVAILABLE};
 use super::request::{Request, percent_decoded};
 use crate::console::{self, Login};
+use crate::feed::avro::Codec;
 use crate::feed::{FeedError, Log, Reader, Since, Source, Step};
 use std::io::Write;
 use std::net::TcpStream;
@@ -32,7 +33,7 @@ struct Asked {
     wait: Duration,
     heartbeat: Duration,
     limit: u64,
-    is_avro: bool,
+    format: Format,
 }
 
 /// Whether it is a feed that is asked for.
@@ -56,7 +57,7 @@ pub(super) fn answer(
         let text = format!("{} feeds are read here already: ask another member, or when one has ended", node.places.most);
         return Ok(Some(Reply::text(UNAVAILABLE, text)));
     };
-    let mut told = Told::new(asked.is_avro);
+    let mut told = Told::new(asked.format);
     let mut body = Body::new(stream, told.kind(), request);
     let ended = feed(node, client, login, &asked, &mut told, &mut body);
     body.finish(ended, FeedError::status, |error, code| told.failure(error, code))
@@ -72,7 +73,7 @@ fn check(login: Option<&Login>, request: &Request) -> Result<Asked, Reply> {
     let bad = |text: String| Reply::text(BAD_REQUEST, text);
     let names: Vec<String> = request.target().0[PATH.len()..].split('/').map(percent_decoded).collect();
     let [keyspace, table] = <[String; 2]>::try_from(names).map_err(|_| bad("name a table: /changes/KEYSPACE/TABLE".to_owned()))?;
-    const KNOWN: [&str; 6] = ["since", "follow", "wait", "heartbeat", "limit", "format"];
+    const KNOWN: [&str; 7] = ["since", "follow", "wait", "heartbeat", "limit", "format", "codec"];
     let given = request.target().1.split('&').filter(|pair| !pair.is_empty());
     if let Some(unknown) = given.map(|pair| pair.split('=').next().unwrap_or(pair)).find(|name| !KNOWN.contains(name)) {
         return Err(bad(format!("there is no parameter `{unknown}`: there are {}", KNOWN.join(", "))));
@@ -84,10 +85,13 @@ fn check(login: Option<&Login>, request: &Request) -> Result<Asked, Reply> {
             _ => Err(bad(format!("`{name}` is to be a number from {least} to {most}"))),
         },
     };
-    let is_avro = match request.parameter("format").as_deref() {
-        None | Some("json") => false,
-        Some("avro") => true,
-        Some(_) => return Err(bad("`format` is to be json or avro".to_owned())),
+    let codec = request.parameter("codec");
+    let format = match (request.parameter("format").as_deref(), &codec) {
+        (None | Some("json"), None) => Format::Json,
+        (None | Some("json"), Some(_)) => return Err(bad("`codec` is of files of Avro: say format=avro, too".to_owned())),
+        (Some("avro"), None) => Format::Avro(Codec::default()),
+        (Some("avro"), Some(name)) => Format::Avro(Codec::named(name).ok_or_else(|| bad("`codec` is to be null or deflate".to_owned()))?),
+        (Some(_), _) => return Err(bad("`format` is to be json or avro".to_owned())),
     };
     Ok(Asked {
         keyspace,
@@ -97,7 +101,7 @@ fn check(login: Option<&Login>, request: &Request) -> Result<Asked, Reply> {
         wait: Duration::from_secs(number("wait", 0, 0, SECONDS_MAX)?),
         heartbeat: Duration::from_secs(number("heartbeat", 10, 1, SECONDS_MAX)?),
         limit: number("limit", u64::MAX, 1, u64::MAX)?,
-        is_avro,
+        format,
     })
 }
 
@@ -119,7 +123,7 @@ fn feed(
     body: &mut Body<'_, impl Write>,
 ) -> Result<(), End> {
     let Asked { keyspace, table, .. } = asked;
-    if let Some(refusal) = own_port::refuse(node.console, "there are no feeds") {
+    if let Some(refusal) = own_port::refuse(node.console, node.shows_certificate, "there are no feeds") {
         return Err(End::Refused(refusal));
     }
     let since: Since = asked.since.parse()?;
@@ -204,9 +208,11 @@ mod tests {
             wait: Duration::from_secs(4),
             heartbeat: Duration::from_secs(2),
             limit: 3,
-            is_avro: true,
+            format: Format::Avro(Codec::Null),
         };
         assert_eq!(asked, expected);
+        let deflated = check_of("/changes/k/t?format=avro&codec=deflate").expect("it is right");
+        assert_eq!(deflated.format, Format::Avro(Codec::Deflate));
         for wrong in [
             "/changes/",
             "/changes/k",
@@ -218,6 +224,9 @@ mod tests {
             "/changes/k/t?wait=-1",
             "/changes/k/t?wait=99999",
             "/changes/k/t?format=xml",
+            "/changes/k/t?codec=deflate",
+            "/changes/k/t?format=json&codec=null",
+            "/changes/k/t?format=avro&codec=snappy",
         ] {
             assert_eq!(check_of(wrong).err().map(|reply| reply.status), Some(BAD_REQUEST), "{wrong}");
         }

@@ -1,18 +1,25 @@
 //! Changes as their client wants them: lines of JSON, or a file of Avro.
 
 use super::lasting::{Body, End, LINES};
-use crate::feed::avro::File;
+use crate::feed::avro::{Codec, File};
 use crate::feed::{Change, FeedError, Log, Mark, Reader, line, mark};
 use model::Schema;
 use std::io::Write;
 
 const AVRO: &str = "application/avro";
 
+/// How a client wants them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Format {
+    Json,
+    Avro(Codec),
+}
+
 /// What is told.
 pub(super) enum Told {
     Json,
     /// A file, once the table is known.
-    Avro(Option<Box<File>>),
+    Avro(Codec, Option<Box<File>>),
 }
 
 /// How far a feed has come.
@@ -23,22 +30,25 @@ pub(super) struct Place {
 }
 
 impl Told {
-    pub(super) fn new(is_avro: bool) -> Self {
-        if is_avro { Self::Avro(None) } else { Self::Json }
+    pub(super) fn new(format: Format) -> Self {
+        match format {
+            Format::Json => Self::Json,
+            Format::Avro(codec) => Self::Avro(codec, None),
+        }
     }
 
     /// The kind of the answer.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Self::Json => LINES,
-            Self::Avro(_) => AVRO,
+            Self::Avro(..) => AVRO,
         }
     }
 
     /// Begins with a table as it is.
     pub(super) fn begin(&mut self, schema: &Schema, log: &Log) -> Result<(), FeedError> {
-        if let Self::Avro(file) = self {
-            *file = Some(Box::new(File::new(schema, log)?));
+        if let Self::Avro(codec, file) = self {
+            *file = Some(Box::new(File::new(schema, log, *codec)?));
         }
         Ok(())
     }
@@ -46,8 +56,8 @@ impl Told {
     /// Whether changes of the table as it is now can be told.
     pub(super) fn fits(&self, schema: &Schema, log: &Log) -> Result<bool, FeedError> {
         match self {
-            Self::Avro(Some(file)) => file.fits(schema, log),
-            Self::Json | Self::Avro(None) => Ok(true),
+            Self::Avro(_, Some(file)) => file.fits(schema, log),
+            Self::Json | Self::Avro(_, None) => Ok(true),
         }
     }
 
@@ -59,12 +69,12 @@ impl Told {
     pub(super) fn change(&mut self, log: &Log, change: &Change, body: &mut Body<'_, impl Write>) -> Result<(), End<FeedError>> {
         match self {
             Self::Json => body.push(line(log, change).as_bytes())?,
-            Self::Avro(Some(file)) => {
+            Self::Avro(_, Some(file)) => {
                 let mut out = Vec::new();
                 file.change(change, &mut out)?;
                 body.push(&out)?;
             }
-            Self::Avro(None) => {}
+            Self::Avro(_, None) => {}
         }
         Ok(())
     }
@@ -74,19 +84,19 @@ impl Told {
         let Place { mark: at, complete_until_us, is_logged } = place;
         match self {
             Self::Json => body.push(mark(at, *complete_until_us, *is_logged).as_bytes())?,
-            Self::Avro(Some(file)) => {
+            Self::Avro(_, Some(file)) => {
                 let mut out = Vec::new();
                 file.mark(at, *complete_until_us, *is_logged, &mut out)?;
                 body.push(&out)?;
             }
-            Self::Avro(None) => {}
+            Self::Avro(_, None) => {}
         }
         Ok(())
     }
 
     /// Sends what was told.
     pub(super) fn flush(&mut self, body: &mut Body<'_, impl Write>) -> std::io::Result<()> {
-        if let Self::Avro(Some(file)) = self {
+        if let Self::Avro(_, Some(file)) = self {
             let mut out = Vec::new();
             file.block(&mut out);
             body.push(&out)?;
@@ -99,8 +109,8 @@ impl Told {
         let mut out = Vec::new();
         match self {
             Self::Json => out.extend_from_slice(format!("{}\n", serde_json::json!({"error": error, "code": code})).as_bytes()),
-            Self::Avro(Some(file)) => file.failure(error, code, &mut out),
-            Self::Avro(None) => {}
+            Self::Avro(_, Some(file)) => file.failure(error, code, &mut out),
+            Self::Avro(_, None) => {}
         }
         out
     }

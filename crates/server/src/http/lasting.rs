@@ -21,6 +21,8 @@ pub(super) struct Node<'a> {
     pub(super) places: &'a Places,
     pub(super) board: &'a Board,
     pub(super) console: &'a Console,
+    /// Who asks has shown a certificate that clients' authorities have signed.
+    pub(super) shows_certificate: bool,
 }
 
 /// Answers of a kind that are read at once.

@@ -1,7 +1,7 @@
 //! The node's own CQL port, which the HTTP port asks for rows as the role that has logged in: so that permissions, routing, limits and the audit log are those of any
 //! client.
 
-use super::reply::{CONFLICT, Reply, UNAVAILABLE};
+use super::reply::{CONFLICT, FORBIDDEN, Reply, UNAVAILABLE};
 use crate::console::{Console, Login};
 use crate::feed::{Link, own_address};
 use crate::sql_tables::{CqlTables, SqlError};
@@ -9,17 +9,24 @@ use ::node::Board;
 use cql::permissions::Rights;
 use cql::wire::ProtocolVersion;
 use load::cql::client::{Client, ClientError, Credentials};
-use tls::Session;
+use tls::{CertificateNeed, Session};
 
-/// Why it cannot be asked, if it cannot; `what` is not there then.
-pub(crate) fn refuse(console: &Console, what: &str) -> Option<Reply> {
+/// Why it cannot be asked, if it cannot; `what` is not there then. Where clients need certificates to get at rows, so does who asks here for them.
+pub(crate) fn refuse(console: &Console, shows_certificate: bool, what: &str) -> Option<Reply> {
     if console.cql().is_none() {
         return Some(Reply::text(UNAVAILABLE, "starting"));
     }
-    let needs_certificate = console.tls().is_some_and(|config| matches!(Session::to_itself(&config.tls), Ok(None)));
-    needs_certificate.then(|| {
-        Reply::text(CONFLICT, format!("{what} where clients need certificates (setting `tls_client_ca`): the node has none to show itself"))
-    })
+    match console.tls().and_then(|config| config.tls.certificate_need()) {
+        Some(CertificateNeed::ToLogIn) => {
+            let why = "where clients log in by certificates alone (setting `authentication`): the node has none that logs in as you";
+            Some(Reply::text(CONFLICT, format!("{what} {why}")))
+        }
+        Some(CertificateNeed::ToConnect) if !shows_certificate => {
+            let why = "without a certificate, as other clients need one (setting `tls_client_ca`): show yours, as with curl --cert";
+            Some(Reply::text(FORBIDDEN, format!("{what} {why}")))
+        }
+        _ => None,
+    }
 }
 
 /// A connection to it.

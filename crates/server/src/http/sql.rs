@@ -86,7 +86,7 @@ fn check(login: Option<&Login>, request: &Request) -> Result<Asked, Reply> {
 
 /// Runs the statement, and sends its rows.
 fn run(node: &Node<'_>, client: &TcpStream, login: Option<&Login>, asked: &Asked, body: &mut Body<'_, impl Write>) -> Result<(), End> {
-    if let Some(refusal) = own_port::refuse(node.console, "there is no SQL") {
+    if let Some(refusal) = own_port::refuse(node.console, node.shows_certificate, "there is no SQL") {
         return Err(End::Refused(refusal));
     }
     let began = Instant::now();

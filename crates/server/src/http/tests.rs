@@ -1,5 +1,6 @@
 //! What requests are answered.
 
+use super::reply::CONFLICT;
 use super::*;
 use ::node::Order;
 use base64::Engine;

@@ -2,7 +2,7 @@
 
 use super::error::OperateError;
 use crate::cli::NodeArguments;
-use crate::tls_files::{TlsFileError, now, read_file};
+use crate::tls_files::read_trust;
 use crate::tls_stream::TlsStream;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -194,11 +194,7 @@ fn read_head(stream: &mut dyn Read) -> std::io::Result<String> {
 
 fn trust(arguments: &NodeArguments) -> Result<Trust, OperateError> {
     let path = arguments.http_ca.as_ref().ok_or(OperateError::NoAuthority)?;
-    Ok(Trust::new(&read_file("http-ca", path)?, now()).map_err(|why| TlsFileError::Useless {
-        setting: "http-ca",
-        path: path.clone(),
-        why,
-    })?)
+    Ok(read_trust(("http-ca", path), arguments.http_certificate.as_ref().map(|path| ("http-certificate", &**path)))?)
 }
 
 /// One request; the answer's code and body.

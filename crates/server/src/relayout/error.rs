@@ -1,10 +1,11 @@
 //! Why data could not be laid out for another number of cores: what was found, and what to do.
 
+use crate::devices::DevicesError;
 use crate::layout::LayoutError;
 use crate::node::NodeError;
 use crate::size::Size;
 use engine::OpenError;
-use io_linux::{MappedMemoryError, StartError};
+use io_linux::{DeviceError, MappedMemoryError, StartError};
 use shard::ShardError;
 use std::path::PathBuf;
 
@@ -19,7 +20,7 @@ pub(crate) enum RelayoutError {
     /// The file system has too little space for a copy.
     #[error(
         "to lay the data out for {cores} cores instead of {former}, a copy of it needs {needed} beside it, and {} has {free} free: {missing} are \
-         missing. Make room and start again, or start without --cores to go on with {former}",
+         missing. Make room and start again{elsewhere}, or start without --cores to go on with {former}",
         path.display()
     )]
     Space {
@@ -31,6 +32,8 @@ pub(crate) enum RelayoutError {
         needed: Size,
         /// What is missing.
         missing: Size,
+        /// Where else it could be.
+        elsewhere: &'static str,
         /// The number of cores before.
         former: u16,
         /// The number asked for.
@@ -51,6 +54,19 @@ pub(crate) enum RelayoutError {
         needed: Size,
         /// What all need.
         capacity: Size,
+    },
+    /// The same where the capacity is that of devices.
+    #[error(
+        "the devices cut for {cores} cores give each {there}, and it needs {needed} for its share of the data: start with another --cores, or \
+         without to go on as before"
+    )]
+    CapacityOfDevices {
+        /// The number asked for.
+        cores: u16,
+        /// A core's share.
+        there: Size,
+        /// What it needs.
+        needed: Size,
     },
     /// The index is needed twice.
     #[error(
@@ -109,6 +125,45 @@ pub(crate) enum RelayoutError {
         /// Why.
         source: std::io::Error,
     },
+    /// The directory for a copy cannot be used.
+    #[error("a copy of the data cannot be made in {}: {source}; name a directory that is there and may be written to as --relayout-dir", path.display())]
+    NoDirectory {
+        /// The directory.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The copy is the data, and is not there.
+    #[error(
+        "the data is in {} until it is on the devices, and that cannot be used: {source}. Make it available, for instance by mounting the file system \
+         that --relayout-dir named, and start again",
+        path.display()
+    )]
+    CopyLost {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: DeviceError,
+    },
+    /// The copy is not what was made.
+    #[error(
+        "the copy of the data in {} has {bytes}, and its core has {most} on the devices: it is not the file that was made; put that one there again",
+        path.display()
+    )]
+    CopyTooLong {
+        /// The file.
+        path: PathBuf,
+        /// How long it is.
+        bytes: Size,
+        /// How long it can be.
+        most: Size,
+    },
+    /// The devices cannot be cut so.
+    #[error(transparent)]
+    Devices(#[from] DevicesError),
+    /// A device fails.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
     /// What the node would be made from.
     #[error(transparent)]
     Node(#[from] NodeError),
@@ -118,4 +173,10 @@ pub(crate) enum RelayoutError {
     /// Another thread has failed, and says why.
     #[error("another core could not be copied")]
     GivenUp,
+}
+
+/// The first that does not follow from another one.
+pub(super) fn reason(mut errors: Vec<RelayoutError>) -> Option<RelayoutError> {
+    let first = errors.iter().position(|error| !matches!(error, RelayoutError::GivenUp)).unwrap_or(0);
+    (!errors.is_empty()).then(|| errors.swap_remove(first))
 }

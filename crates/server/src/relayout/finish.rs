@@ -3,34 +3,34 @@
 //! Each step may be done twice: the next start does all of them again if this one is cut off.
 
 use super::error::RelayoutError;
+use super::files::{new_buffer, new_file};
+use super::onto;
 use crate::data_dir::{DataDir, shard_buffer, shard_file};
 use base::CoreId;
 use node::{relaid_replication, replication_blob, truncations_blob};
 use std::fs::File;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
-
-/// The file of a new core in the making.
-pub(super) fn new_file(directory: &Path, core: u16) -> PathBuf {
-    directory.join(format!("relayout-{core}.data"))
-}
-
-/// The file behind a new core's stable memory in the making.
-pub(super) fn new_buffer(directory: &Path, core: u16) -> PathBuf {
-    directory.join(format!("relayout-{core}.buffer"))
-}
+use std::path::Path;
 
 /// Does what a change of the number of cores has left to be done.
 pub(super) fn finish(data_dir: &mut DataDir) -> Result<(), RelayoutError> {
     let Some(relaid) = data_dir.relaid().cloned() else { return Ok(()) };
     let (cores, directory) = (data_dir.cores, data_dir.path().to_owned());
+    if let (Some(onto), Some(devices)) = (&relaid.onto, data_dir.devices_mut()) {
+        onto::write(devices, cores, onto.directory.as_deref().unwrap_or(&directory), &onto.area_segments)?;
+    }
     for core in 0..cores {
         replace(&new_buffer(&directory, core), &shard_buffer(&directory, core))?;
-        replace(&new_file(&directory, core), &shard_file(&directory, core))?;
+        if relaid.onto.is_none() {
+            replace(&new_file(&directory, core), &shard_file(&directory, core))?;
+        }
     }
     for core in cores..relaid.former_cores {
         remove(&shard_file(&directory, core))?;
         remove(&shard_buffer(&directory, core))?;
+    }
+    if let Some(onto) = &relaid.onto {
+        remove_unfinished(&directory, onto.directory.as_deref())?;
     }
     sync(&directory)?;
     // No truncated row was copied.
@@ -50,8 +50,23 @@ pub(super) fn finish(data_dir: &mut DataDir) -> Result<(), RelayoutError> {
     Ok(data_dir.set_cores(cores, None)?)
 }
 
-/// Removes what a copy that was cut off has left.
-pub(super) fn remove_unfinished(directory: &Path) -> Result<(), RelayoutError> {
+/// Removes what a copy that was cut off has left, here and beyond the data directory.
+pub(super) fn remove_unfinished(directory: &Path, beyond: Option<&Path>) -> Result<(), RelayoutError> {
+    remove_copy(directory)?;
+    match beyond {
+        Some(beyond) if beyond.exists() => {
+            remove_copy(beyond)?;
+            match std::fs::remove_dir(beyond) {
+                // Somebody keeps something there.
+                Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => Ok(()),
+                removed => removed.map_err(failed(beyond)),
+            }
+        }
+        _ => Ok(()),
+    }
+}
+
+fn remove_copy(directory: &Path) -> Result<(), RelayoutError> {
     let entries = std::fs::read_dir(directory).map_err(failed(directory))?;
     for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -60,6 +75,15 @@ pub(super) fn remove_unfinished(directory: &Path) -> Result<(), RelayoutError> {
         }
     }
     Ok(())
+}
+
+/// Makes the directory of a copy that is not made in the data directory.
+pub(super) fn make(beyond: &Path) -> Result<(), RelayoutError> {
+    match std::fs::create_dir(beyond) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+        made => made.map_err(|source| RelayoutError::NoDirectory { path: beyond.to_owned(), source })?,
+    }
+    beyond.parent().map_or(Ok(()), sync)
 }
 
 /// What is in the directory is so after a loss of power, too.
@@ -136,7 +160,7 @@ mod tests {
                 std::fs::write(new_file(&directory, core), "new").unwrap();
                 std::fs::write(new_buffer(&directory, core), "new").unwrap();
             }
-            data_dir.set_cores(2, Some(Relaid { former_cores: 3, committed: vec![8, 9] })).unwrap();
+            data_dir.set_cores(2, Some(Relaid { former_cores: 3, committed: vec![8, 9], onto: None })).unwrap();
             // So much was done before it was cut off.
             let moves = [(new_buffer(&directory, 0), shard_buffer(&directory, 0)), (new_file(&directory, 0), shard_file(&directory, 0))];
             moves.iter().take(done).for_each(|(from, to)| replace(from, to).unwrap());
@@ -171,10 +195,21 @@ mod tests {
     #[test]
     fn what_a_copy_has_left_goes() {
         let directory = Folder::made("relayout-left");
+        let [beyond, kept] = ["beyond", "kept"].map(|name| directory.join(name));
+        for path in [&beyond, &kept] {
+            make(path).unwrap();
+            std::fs::write(path.join("relayout-0.data"), "").unwrap();
+        }
+        std::fs::write(kept.join("notes"), "").unwrap();
         for name in ["relayout-0.data", "relayout-12.buffer", "shard-0.data", "relayout-notes"] {
             std::fs::write(directory.join(name), "").unwrap();
         }
-        remove_unfinished(&directory).unwrap();
+        remove_unfinished(&directory, Some(&beyond)).unwrap();
+        remove_unfinished(&directory, Some(&beyond)).unwrap();
+        remove_unfinished(&directory, Some(&kept)).unwrap();
+        assert!(!beyond.exists() && kept.join("notes").exists() && !kept.join("relayout-0.data").exists());
+        make(&kept).unwrap();
+        std::fs::remove_dir_all(&kept).unwrap();
         let mut left: Vec<_> = std::fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         left.sort();
         assert_eq!(left, ["relayout-notes", "shard-0.data"]);

@@ -3,15 +3,17 @@
 //! 1. Each former core's shard is opened and recovered, and what a copy needs is compared with what is there.
 //! 2. A thread for each former core reads its rows by slot (`reader`), one for each new core writes those of its slots (`writer`), into files beside.
 //! 3. When all is on the device, the layout is replaced: from here on the data is the copy.
-//! 4. The copy's files take the places of the former ones (`finish`).
+//! 4. The copy's files take the places of the former ones (`finish`), or are written to devices (`onto`).
 //!
-//! Invariants: until step 3 no file of the former layout is changed but by its own engine, and whatever a cut-off copy has left is removed; after step
+//! Invariants: until step 3 no file or device of the former layout is changed but by its own engine, and whatever a cut-off copy has left is removed; after step
 //! 3 every start ends step 4 before it opens a shard. Rows keep their bytes, and so their timestamps and times to live; deleted rows are rows.
 //!
 //! `docs/decisions/0045-another-number-of-cores.md` says why.
 
 mod error;
+mod files;
 mod finish;
+mod onto;
 mod progress;
 mod reader;
 mod room;
@@ -23,7 +25,8 @@ pub(crate) use error::RelayoutError;
 use crate::at_rest::AtRest;
 use crate::config::Config;
 use crate::data_dir::DataDir;
-use crate::layout::Relaid;
+use crate::identity;
+use crate::layout::{Onto, Relaid};
 use crate::node::{self, MIRRORS, ShardFiles};
 use ::node::{SCHEMA_BLOB, committed_sequence, replication_blob, truncations_blob};
 use base::{CoreId, TableId};
@@ -36,6 +39,7 @@ use reader::{Reader, Rows};
 use room::{Room, Use};
 use shard::decode_truncations;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::{self, Scope};
 use store::Store;
@@ -59,28 +63,49 @@ struct Plan<'a> {
     tables: BTreeSet<TableId>,
     /// By former core.
     truncations: Vec<BTreeMap<TableId, Sequence>>,
+    /// Where the new shards' files are made if not in the data directory.
+    beyond: Option<&'a Path>,
+    /// How devices will be cut; `None` where the data is in files.
+    area_segments: Option<Vec<u64>>,
     progress: Progress,
 }
 
 /// Lays the data out for the number of cores that is asked for, and ends what an earlier start has begun.
 pub(crate) fn run(config: &Config, data_dir: &mut DataDir) -> Result<(), RelayoutError> {
     finish::finish(data_dir)?;
-    finish::remove_unfinished(data_dir.path())?;
+    let beyond = beyond(config, data_dir)?;
+    finish::remove_unfinished(data_dir.path(), beyond.as_deref())?;
     let Some(cores) = data_dir.cores_asked else { return Ok(()) };
     let former = data_dir.cores;
     tracing::info!(former, cores, "the data is laid out for another number of cores: it is copied before the node serves clients");
     // What the node could not start with must not be made.
     node::memory_shares(config, cores)?;
-    let committed = Plan::new(config, data_dir, cores)?.copy()?;
+    let area_segments = data_dir.devices().map(|devices| devices.cut_for(cores)).transpose()?;
+    let committed = Plan::new(config, data_dir, cores, beyond.as_deref(), area_segments.clone())?.copy()?;
     finish::sync(data_dir.path())?;
-    data_dir.set_cores(cores, Some(Relaid { former_cores: former, committed }))?;
+    beyond.as_deref().map_or(Ok(()), finish::sync)?;
+    let onto = area_segments.map(|area_segments| Onto { directory: beyond, area_segments });
+    data_dir.set_cores(cores, Some(Relaid { former_cores: former, committed, onto }))?;
     finish::finish(data_dir)?;
     tracing::info!(former, cores, "the data is laid out for the new number of cores");
     Ok(())
 }
 
+/// Where new shards' files are made if not in the data directory: for devices, if another directory has the room, in one of this node's own there.
+fn beyond(config: &Config, data_dir: &DataDir) -> Result<Option<PathBuf>, RelayoutError> {
+    let (Some(directory), Some(_)) = (&config.relayout_dir, data_dir.devices()) else { return Ok(None) };
+    let path = directory.join(format!("tarndb-relayout-{:032x}", identity::host_id(data_dir.identity)));
+    std::path::absolute(&path).map(Some).map_err(|source| RelayoutError::NoDirectory { path, source })
+}
+
 impl<'a> Plan<'a> {
-    fn new(config: &Config, data_dir: &'a DataDir, cores: u16) -> Result<Self, RelayoutError> {
+    fn new(
+        config: &Config,
+        data_dir: &'a DataDir,
+        cores: u16,
+        beyond: Option<&'a Path>,
+        area_segments: Option<Vec<u64>>,
+    ) -> Result<Self, RelayoutError> {
         let former = data_dir.cores;
         let schema = match data_dir.blobs.get(SCHEMA_BLOB) {
             Some(bytes) => schema_blob::decode(bytes).map_err(node::NodeError::from)?,
@@ -102,6 +127,8 @@ impl<'a> Plan<'a> {
             tables: schema.tables().flat_map(|table| table.stored()).collect(),
             schema,
             truncations: truncations.collect::<Result<_, _>>()?,
+            beyond,
+            area_segments,
             progress: Progress::default(),
         })
     }
@@ -109,9 +136,9 @@ impl<'a> Plan<'a> {
     /// Copies everything to files beside. Returns for each new core up to which sequence all replicas have its rows.
     fn copy(&self) -> Result<Vec<u64>, RelayoutError> {
         thread::scope(|scope| {
-            scope.spawn(|| self.progress.tell(self.former, self.cores));
+            scope.spawn(|| self.progress.teller.tell(|seconds| self.progress.log(self.former, self.cores, seconds)));
             let copied = self.copy_in(scope);
-            self.progress.end();
+            self.progress.teller.end();
             copied
         })
     }
@@ -130,6 +157,7 @@ impl<'a> Plan<'a> {
             used.add(all_opened.recv().expect("each reader says whether it has opened its shard")?);
         }
         used.check(&self.room()?)?;
+        self.beyond.map_or(Ok(()), finish::make)?;
         let (mut senders, mut writers) = (Vec::new(), Vec::new());
         for core in 0..self.cores {
             let (sender, rows) = sync_channel(BATCHES_WAITING);
@@ -147,15 +175,20 @@ impl<'a> Plan<'a> {
     }
 
     fn room(&self) -> Result<Room<'_>, RelayoutError> {
-        let directory = self.data_dir.path();
+        let free = |path: &Path| free_bytes(path).map_err(|source| RelayoutError::NoDirectory { path: path.to_owned(), source });
+        let own = self.data_dir.path();
+        // The node's own directory there is not made yet.
+        let beyond = self.beyond.and_then(Path::parent);
         Ok(Room {
-            directory,
+            directory: beyond.unwrap_or(own),
+            free: free(beyond.unwrap_or(own))?,
+            own: if beyond.is_some() { Some((own, free(own)?)) } else { None },
+            is_for_devices: self.area_segments.is_some(),
             former: self.former,
             cores: self.cores,
-            capacity: self.data_dir.capacity.0,
-            free: free_bytes(directory).map_err(|source| RelayoutError::Finish { path: directory.to_owned(), source })?,
+            capacity: self.capacity_of_core(self.cores) * u64::from(self.cores),
             memory_limit: self.memory_limit,
-            segment_bytes: u64::from(engine::Config::new(0, 0, 0, 0, 0).segment_bytes),
+            segment_bytes: segment_bytes(),
             stable_bytes: self.stable_bytes as u64,
         })
     }
@@ -207,15 +240,14 @@ impl<'a> Plan<'a> {
 
     /// One new core's thread.
     fn write(&self, core: u16, rows: Receiver<Rows>) -> Result<u64, RelayoutError> {
-        let path = self.data_dir.path();
         let make = || {
-            let memory = MappedMemory::open(&finish::new_buffer(path, core), self.stable_bytes)?;
+            let memory = MappedMemory::open(&files::new_buffer(self.data_dir.path(), core), self.stable_bytes)?;
             let configure = |file_bytes, read_unit| engine::Config {
                 read_unit,
                 stable_bytes_found: 0,
                 ..self.engine_config(core, self.cores, file_bytes)
             };
-            let file = FileLayout::Whole(finish::new_file(path, core));
+            let file = FileLayout::Whole(files::new_file(self.beyond.unwrap_or(self.data_dir.path()), core));
             let opened = Store::open(&file, memory, &self.tables, BTreeMap::new(), configure)?;
             let recovered = opened.and_then(|mut store| store.recover().map(|()| store));
             let mut store = recovered.map_err(|error| RelayoutError::Open { core, error })?;
@@ -227,8 +259,16 @@ impl<'a> Plan<'a> {
         self.note(written)
     }
 
+    /// How much a core's data may take if there are so many.
+    fn capacity_of_core(&self, cores: u16) -> u64 {
+        match &self.area_segments {
+            Some(segments) if cores == self.cores => segments.iter().sum::<u64>() * segment_bytes(),
+            _ => self.data_dir.capacity.0 / u64::from(cores),
+        }
+    }
+
     fn engine_config(&self, core: u16, cores: u16, file_bytes: u64) -> engine::Config {
-        let (store, capacity) = (self.data_dir.identity as u64, self.data_dir.capacity.0 / u64::from(cores));
+        let (store, capacity) = (self.data_dir.identity as u64, self.capacity_of_core(cores));
         let memory = (self.memory_limit / 2 / u64::from(cores)).max(MEMORY_LEAST);
         engine::Config {
             next_table: self.schema.next_table,
@@ -259,6 +299,9 @@ fn outcome(read: Vec<Result<(), RelayoutError>>, written: Vec<Result<u64, Relayo
             Err(error) => errors.push(error),
         }
     }
-    let reason = errors.iter().position(|error| !matches!(error, RelayoutError::GivenUp)).unwrap_or(0);
-    if errors.is_empty() { Ok(committed) } else { Err(errors.swap_remove(reason)) }
+    error::reason(errors).map_or(Ok(committed), Err)
+}
+
+fn segment_bytes() -> u64 {
+    u64::from(engine::Config::new(0, 0, 0, 0, 0).segment_bytes)
 }

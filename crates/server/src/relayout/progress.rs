@@ -7,18 +7,43 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often it is told.
-const EVERY: Duration = Duration::from_secs(1);
+/// Has somebody told once a second how far something has come, until it has ended.
+#[derive(Default)]
+pub(super) struct Teller {
+    has_ended: Mutex<bool>,
+    ended: Condvar,
+}
+
+impl Teller {
+    /// How often it is told.
+    pub(super) const EVERY: Duration = Duration::from_secs(1);
+
+    /// Nothing more is told.
+    pub(super) fn end(&self) {
+        *self.has_ended.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.ended.notify_all();
+    }
+
+    /// Tells until the end. `say` gets the seconds since this began.
+    pub(super) fn tell(&self, say: impl Fn(u64)) {
+        let start = Instant::now();
+        let mut ended = self.has_ended.lock().unwrap_or_else(PoisonError::into_inner);
+        while !*ended {
+            say(start.elapsed().as_secs());
+            ended = self.ended.wait_timeout(ended, Self::EVERY).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        say(start.elapsed().as_secs());
+    }
+}
 
 /// What threads count, and whether one has failed.
 #[derive(Default)]
 pub(super) struct Progress {
+    pub(super) teller: Teller,
     rows: AtomicU64,
     bytes: AtomicU64,
     slots: AtomicU64,
     has_failed: AtomicBool,
-    has_ended: Mutex<bool>,
-    ended: Condvar,
 }
 
 impl Progress {
@@ -42,28 +67,12 @@ impl Progress {
         self.has_failed.load(Ordering::Relaxed)
     }
 
-    /// Nothing more is told.
-    pub(super) fn end(&self) {
-        *self.has_ended.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.ended.notify_all();
-    }
-
-    /// Tells the progress until the end.
-    pub(super) fn tell(&self, former: u16, cores: u16) {
-        let start = Instant::now();
-        let mut ended = self.has_ended.lock().unwrap_or_else(PoisonError::into_inner);
-        while !*ended {
-            self.log(former, cores, start);
-            ended = self.ended.wait_timeout(ended, EVERY).unwrap_or_else(PoisonError::into_inner).0;
-        }
-        self.log(former, cores, start);
-    }
-
-    fn log(&self, former: u16, cores: u16, start: Instant) {
+    /// Tells what there is after so many seconds.
+    pub(super) fn log(&self, former: u16, cores: u16, seconds: u64) {
         let [rows, bytes, slots] = [&self.rows, &self.bytes, &self.slots].map(|count| count.load(Ordering::Relaxed));
         let percent = slots * 100 / u64::from(SLOT_COUNT);
-        let (bytes, seconds) = (Size(bytes), start.elapsed().as_secs());
+        let bytes = Size(bytes);
         tracing::info!(former, cores, percent, rows, %bytes, seconds, "copying the data for another number of cores");
-        service_manager::starting(&format!("copying the data from {former} to {cores} cores: {percent} %"), 10 * EVERY);
+        service_manager::starting(&format!("copying the data from {former} to {cores} cores: {percent} %"), 10 * Teller::EVERY);
     }
 }

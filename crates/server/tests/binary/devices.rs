@@ -134,7 +134,7 @@ fn wrong_lists_of_devices_are_refused_with_what_is_right() {
     refuses(&["--devices", &format!("{two},{one}")], 2, "stands at place 0 of the list");
     refuses(&["--devices", &one], 2, "is one of 2 devices, and 1 are given");
     refuses(&["--devices", &format!("{one}=50MiB,{two}")], 2, "cannot be resized");
-    refuses(&["--cores", "1"], 2, "laid out for 2 cores");
+    refuses(&["--cores", "20"], 2, "each of 20 cores needs a segment of it");
     refuses(&["--capacity", "1GiB"], 2, "start without --capacity");
     fs::rename(folder.0.join("two"), folder.0.join("moved")).unwrap();
     refuses(&[], 3, "there is no");

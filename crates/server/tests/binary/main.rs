@@ -19,6 +19,7 @@ mod live_settings;
 mod monitoring;
 mod operator;
 mod relayout;
+mod relayout_devices;
 mod rows;
 mod security;
 mod small_files;

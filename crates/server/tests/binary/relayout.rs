@@ -24,7 +24,7 @@ const READS: [&str; 11] = [
 ];
 
 /// All kinds of rows that CQL makes; some of them are deleted, replaced, expiring or in pages.
-fn fill(client: &mut Client) {
+pub(crate) fn fill(client: &mut Client) {
     for text in [
         "CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
         "CREATE TABLE k.t (id int PRIMARY KEY, v text, w text)",
@@ -66,7 +66,7 @@ fn fill(client: &mut Client) {
     client.must("DELETE FROM k.wide WHERE p = 7 AND c > 50 AND c < 60");
 }
 
-fn read(client: &mut Client) -> Vec<Vec<Option<Vec<u8>>>> {
+pub(crate) fn read(client: &mut Client) -> Vec<Vec<Option<Vec<u8>>>> {
     READS.iter().map(|text| client.must(text)).collect()
 }
 
@@ -77,7 +77,7 @@ fn start_with(folder: &Folder, cores: Option<u16>) -> Server {
 }
 
 /// The files of a data directory that come and go with cores.
-fn shard_files(folder: &Folder) -> Vec<String> {
+pub(crate) fn shard_files(folder: &Folder) -> Vec<String> {
     let names = fs::read_dir(folder.0.join("data")).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let mut names: Vec<String> = names.filter(|name| name.starts_with("shard-") || name.starts_with("relayout-")).collect();
     names.sort();
@@ -127,7 +127,7 @@ fn rows_of_all_kinds_are_the_same_with_more_cores_and_with_fewer() {
 }
 
 /// Points of a copy that can be seen from outside, in order: a file that is there, or a line of the log.
-enum Seen {
+pub(crate) enum Seen {
     File(&'static str),
     Line(&'static str),
     /// The layout names files that have to be moved.
@@ -135,8 +135,8 @@ enum Seen {
 }
 
 /// Starts a node with another number of cores and kills it as soon as this is seen; whether it was.
-fn kill_when(folder: &Folder, cores: &str, seen: &Seen) -> bool {
-    let mut child = start(folder, &["--griddb-port", "0", "--capacity", "1GiB", "--cores", cores]).stdout(Stdio::null()).spawn().unwrap();
+pub(crate) fn kill_when(folder: &Folder, flags: &[&str], cores: &str, seen: &Seen) -> bool {
+    let mut child = start(folder, &[flags, &["--cores", cores]].concat()).stdout(Stdio::null()).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap());
     let data = folder.0.join("data");
     let is_seen = match seen {
@@ -196,7 +196,7 @@ fn a_copy_that_is_killed_anywhere_leaves_all_rows() {
     ];
     let mut was_seen = 0;
     for seen in &points {
-        was_seen += usize::from(kill_when(&folder, "5", seen));
+        was_seen += usize::from(kill_when(&folder, &["--griddb-port", "0", "--capacity", "1GiB"], "5", seen));
         // Whatever it was cut off in, a node starts, with one number of cores or the other.
         let server = start_with(&folder, None);
         let cores: u16 = server.field("cores").parse().unwrap();

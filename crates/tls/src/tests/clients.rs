@@ -8,11 +8,12 @@ fn for_clients(node: &(String, String), authority: Option<&str>) -> Result<Clien
 }
 
 fn client_files<'a>(node: &'a (String, String), authority: Option<&'a str>) -> ClientFiles<'a> {
-    ClientFiles {
-        certificate: node.0.as_bytes(),
-        key: node.1.as_bytes(),
-        authority: authority.map(|certificates| ClientAuthority { certificates: certificates.as_bytes(), is_optional: false }),
-    }
+    needing(node, authority, CertificateNeed::ToConnect)
+}
+
+fn needing<'a>(node: &'a (String, String), authority: Option<&'a str>, need: CertificateNeed) -> ClientFiles<'a> {
+    let authority = authority.map(|certificates| ClientAuthority { certificates: certificates.as_bytes(), need });
+    ClientFiles { certificate: node.0.as_bytes(), key: node.1.as_bytes(), authority }
 }
 
 /// A client's side: what it ends with, and the serial number that it has seen.
@@ -126,10 +127,9 @@ fn a_clients_certificate_says_who_it_is() {
         (Some(named("jo", &["https://x/y"])), ClientCertificate::WithoutIdentity, of("jo")),
         (Some(named("jo", &["https://x/y", "spiffe://x/jo", "spiffe://x/no"])), of("spiffe://x/jo"), of("jo")),
     ];
-    for is_optional in [true, false] {
-        let authority = ClientAuthority { certificates: ours.pem.as_bytes(), is_optional };
-        let files = ClientFiles { authority: Some(authority), ..client_files(&node, None) };
-        let tls = ClientTls::new(&files, day(1)).unwrap();
+    for need in [CertificateNeed::Optional, CertificateNeed::ToConnect, CertificateNeed::ToLogIn] {
+        let is_optional = need == CertificateNeed::Optional;
+        let tls = ClientTls::new(&needing(&node, Some(&ours.pem), need), day(1)).unwrap();
         for (old, (shows, spiffe, common_name)) in [false, true].into_iter().flat_map(|old| table.iter().map(move |row| (old, row))) {
             let (server, _) = client_of(&tls, &ours.pem, shows.as_ref(), old);
             assert_eq!(server.heard == b"query", is_optional || shows.is_some(), "{}", server.why());
@@ -142,20 +142,80 @@ fn a_clients_certificate_says_who_it_is() {
     }
 }
 
+/// Whether the server has heard what the client says, and why not.
+fn hears(client: Session, server: Session) -> (bool, Side, Side) {
+    let (mut client, mut server) = (Side::new(Ok(client)), Side::new(Ok(server)));
+    client.session.send(|out| out.extend_from_slice(b"query"));
+    for _ in 0..10 {
+        server.hear(day(2), &client.output());
+        client.hear(day(2), &server.output());
+    }
+    (server.heard == b"query", client, server)
+}
+
 #[test]
 fn a_node_trusts_itself_and_nobody_else() {
     let ours = Authority::new("ours");
+    let theirs = Authority::new("theirs");
     let (node, other) = (ours.node(2, same), ours.node(2, same));
     let (tls, others) = (for_clients(&node, None).unwrap(), for_clients(&other, None).unwrap());
     for (server, heard) in [(&tls, true), (&others, false)] {
-        let mut client = Side::new(Session::to_itself(&tls).map(|session| session.expect("no certificate is asked for")));
-        let mut server = Side::new(Session::with_client(server));
-        client.session.send(|out| out.extend_from_slice(b"query"));
-        for _ in 0..10 {
-            server.hear(day(2), &client.output());
-            client.hear(day(2), &server.output());
-        }
-        assert_eq!((server.heard == b"query", client.why().is_empty()), (heard, heard), "{}", client.why());
+        let itself = Session::to_itself(&tls).unwrap().expect("no certificate is asked for");
+        let (has_heard, client, _) = hears(itself, Session::with_client(server).unwrap());
+        assert_eq!((has_heard, client.why().is_empty()), (heard, heard), "{}", client.why());
     }
-    assert!(Session::to_itself(&for_clients(&node, Some(&ours.pem)).unwrap()).unwrap().is_none());
+    // Where clients need certificates it shows its own, which nobody has to have signed.
+    for need in [CertificateNeed::Optional, CertificateNeed::ToConnect] {
+        let tls = ClientTls::new(&needing(&node, Some(&theirs.pem), need), day(1)).unwrap();
+        assert_eq!(tls.certificate_need(), Some(need));
+        let itself = Session::to_itself(&tls).unwrap().expect("its own certificate is enough");
+        let (has_heard, client, server) = hears(itself, Session::with_client(&tls).unwrap());
+        assert!(has_heard, "{}", client.why());
+        assert_eq!(server.session.has_client_certificate(), need == CertificateNeed::ToConnect);
+        // As the certificate of somebody else it is worth what its authority is.
+        let (shown, pem) = (format!("{}{}", node.0, node.1), format!("{}{}", other.0, other.1));
+        for (pem, heard) in [(&shown, need == CertificateNeed::ToConnect), (&pem, false)] {
+            let trust = Trust::new(ours.pem.as_bytes(), Some(pem.as_bytes()), day(1)).unwrap();
+            let (has_heard, ..) = hears(Session::to_server(&trust, "10.0.0.2").unwrap(), Session::with_client(&tls).unwrap());
+            assert_eq!(has_heard, heard, "{need:?}");
+        }
+    }
+    let tls = ClientTls::new(&needing(&node, Some(&ours.pem), CertificateNeed::ToLogIn), day(1)).unwrap();
+    assert!(Session::to_itself(&tls).unwrap().is_none(), "its own logs nobody in");
+}
+
+#[test]
+fn operators_may_show_a_certificate_where_clients_have_to() {
+    let (ours, theirs) = (Authority::new("ours"), Authority::new("theirs"));
+    let node = ours.node(2, same);
+    let shown = |authority: &Authority| {
+        let (certificate, key) = authority.node(9, same);
+        certificate + &key
+    };
+    let (good, bad) = (shown(&ours), shown(&theirs));
+    for (need, rows) in [
+        (None, [(None, true, false), (Some(&good), true, false), (Some(&bad), true, false)]),
+        (Some(CertificateNeed::ToConnect), [(None, true, false), (Some(&good), true, true), (Some(&bad), false, false)]),
+        (Some(CertificateNeed::ToLogIn), [(None, true, false), (Some(&good), true, false), (Some(&bad), true, false)]),
+    ] {
+        let authority = need.map(|_| ours.pem.as_str());
+        let tls = ClientTls::new(&needing(&node, authority, need.unwrap_or(CertificateNeed::Optional)), day(1)).unwrap();
+        for (pem, heard, has_shown) in rows {
+            let trust = Trust::new(ours.pem.as_bytes(), pem.map(|pem| pem.as_bytes()), day(1)).unwrap();
+            let (has_heard, _, server) = hears(Session::to_server(&trust, "10.0.0.2").unwrap(), Session::with_operator(&tls).unwrap());
+            assert_eq!((has_heard, server.session.has_client_certificate()), (heard, has_shown), "{need:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_to_be_shown_has_a_certificate_and_its_key() {
+    let ours = Authority::new("ours");
+    let (one, other) = (ours.node(2, same), ours.node(3, same));
+    let trust = |pem: String| Trust::new(ours.pem.as_bytes(), Some(pem.as_bytes()), day(1));
+    assert!(trust(format!("{}{}", one.0, one.1)).is_ok());
+    assert!(trust(format!("{}{}", one.1, one.0)).is_ok());
+    assert!(matches!(trust(format!("{}{}", one.0, other.1)), Err(SetupError::Key { .. })));
+    assert!(matches!(trust(one.0.clone()), Err(SetupError::Key { .. })));
+    assert!(matches!(trust(one.1.clone()), Err(SetupError::Certificate { .. })));
 }

@@ -62,6 +62,8 @@ fn check_options(arguments: &ImportArguments) -> Result<(), ImportError> {
         (arguments.only_missing, "--only-missing", "Aerospike"),
         (ends.from_ca.is_some(), "--from-ca", "CQL and Aerospike"),
         (ends.to_ca.is_some(), "--to-ca", "CQL and Aerospike"),
+        (ends.from_certificate.is_some(), "--from-certificate", "CQL and Aerospike"),
+        (ends.to_certificate.is_some(), "--to-certificate", "CQL and Aerospike"),
     ] {
         if is_given {
             return Err(ImportError::Option { option, of });

@@ -62,8 +62,7 @@ type Counts = (u64, u64);
 /// Writes records of these digests and times with a batch of two each; how many were, or why that ends.
 fn written(answers: Vec<Vec<ResultCode>>, only_missing: bool, records: &[([u8; 20], u32)]) -> (Result<Counts, String>, Vec<Batch>) {
     let (address, served) = server(answers);
-    let arguments =
-        EndsArguments { from: address.clone(), to: Some(address), from_login_file: None, to_login_file: None, from_ca: None, to_ca: None };
+    let arguments = EndsArguments { from: address.clone(), to: Some(address), ..EndsArguments::default() };
     let connector = Connector::new(ends(Protocol::Aerospike, &arguments).unwrap().1, Side::Target);
     let meter = Meter::start(Unit::Rows, 0, 1, "groups");
     let (jobs, throttle, refused) = (Jobs::new(1, &meter), Throttle::new(None), Differences::new(&meter));
