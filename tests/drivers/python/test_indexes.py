@@ -224,3 +224,24 @@ def test_the_nearest_vectors_are_found(shared_session, run, table):
         run(f"CREATE INDEX ON {name} (v) USING 'sai' WITH OPTIONS = {{'similarity_function': '{function}'}}")
         run(f"CREATE INDEX ON {name} (a) USING 'sai'")
         check(name, measure)
+
+
+@pytest.mark.parametrize("group_by", ["", " GROUP BY a"])
+def test_full_pages_say_that_there_is_more_as_cassandras_do(shared_session, keyspace, group_by):
+    """Clients go on until a page is not full."""
+    name = f"{keyspace}.full_pages{len(group_by)}"
+    shared_session.execute(f"CREATE TABLE {name} (a int, b int, c int, PRIMARY KEY (a, b, c))")
+    shared_session.execute(f"CREATE INDEX ON {name} (b)")
+    for a in range(10):
+        shared_session.execute(f"INSERT INTO {name} (a, b, c) VALUES ({a}, 1, {a})")
+    shared_session.execute(f"INSERT INTO {name} (a, b, c) VALUES (17, 17, 2)")
+    for size, pages in [(1, [1] * 10 + [0]), (3, [3, 3, 3, 1]), (5, [5, 5, 0]), (100, [10])]:
+        statement = SimpleStatement(f"SELECT a FROM {name} WHERE b = 1{group_by}", fetch_size=size)
+        found, rows, state = [], [], None
+        while not found or (state is not None and len(found) < 20):
+            page = shared_session.execute(statement, paging_state=state)
+            rows += [row.a for row in page.current_rows]
+            found, state = [*found, len(page.current_rows)], page.paging_state
+        assert (found, sorted(rows)) == (pages, list(range(10)))
+    limited = SimpleStatement(f"SELECT a FROM {name} WHERE b = 1{group_by} LIMIT 5", fetch_size=5)
+    assert shared_session.execute(limited).paging_state is None

@@ -334,6 +334,10 @@ impl Output {
                     surroundings.meter().begin_row();
                     groups.write(plan, surroundings, &mut self.body)?;
                     self.row_count += 1;
+                    let fills_page = self.room.paged && self.room.page_left == 1 && self.room.limit_left > 1;
+                    if fills_page && plan.index.is_some() && plan.group_by.is_some() && plan.sort.is_empty() {
+                        self.after_last = Some(groups.cursor(plan));
+                    }
                     if !plan.sort.is_empty() {
                         self.groups.push(SortedRow { keys: groups.sort_keys(plan)?, bytes: std::mem::take(&mut self.body) });
                     }
