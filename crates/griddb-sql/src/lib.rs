@@ -12,8 +12,9 @@
 //! | `node` | where the node is, and how it speaks TLS |
 //! | `session`, `running`, `pages` | what statements do; what stops them; their results |
 //! | `request`, `result`, `heads` | the bytes of statement 400; what statements to the node begin with |
-//! | `source`, `rows`, `container` | containers as tables of queries |
+//! | `source`, `query_text`, `rows`, `container` | containers as tables of queries |
 //! | `places`, `parts`, `scan`, `readers` | data partitions: which ones a query needs and rows belong to; their rows, read one place after the other or at the same time |
+//! | `aggregate` | what the node makes of a container's rows in place of them |
 //! | `write`, `transaction`, `locked`, `cells` | INSERT, UPDATE, DELETE |
 //! | `meta`, `metatables` | tables about tables, for `DatabaseMetaData` and for applications |
 //! | `failures` | why statements fail, in GridDB's terms |
@@ -21,6 +22,7 @@
 //! | `views`, `define_view` | views: where they are kept; how they are made |
 //! | `client` | the connection to the node |
 
+mod aggregate;
 mod cells;
 mod client;
 mod connection;
@@ -38,6 +40,7 @@ mod pages;
 mod parts;
 mod places;
 mod port;
+mod query_text;
 mod readers;
 mod request;
 mod result;

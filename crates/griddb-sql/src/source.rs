@@ -1,21 +1,19 @@
 //! Containers as tables of queries: a scan is a query of TQL, executed in parts, whose conditions are those that it is told.
 
+use crate::aggregate::aggregate;
 use crate::client::{Client, Refusal, lock};
 use crate::container::{Container, view_column};
 use crate::meta;
 use crate::parts::{Place, Wanted};
 use crate::places::places;
+use crate::query_text::query_text;
 use crate::rows::RowFormat;
 use crate::scan::PlacesScan;
 use crate::views::{self, View};
 use sql::syntax::with_units_quoted;
-use sql::{Condition, Operator, Order, Query, Scan, SourceError, Table, Tables, Times, ValueRef};
+use sql::{Aggregation, Condition, Order, Query, Scan, SourceError, Table, Tables, Times};
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::sync::{Arc, Mutex};
-
-/// The last time that TQL has: that of a year of four digits.
-const TIME_MAX: i64 = 253_402_300_799_999;
 
 /// The node's containers, as one client sees them.
 pub(crate) struct Source {
@@ -94,50 +92,18 @@ impl Tables for Source {
         let places = places(&container, conditions, order).into_iter().map(|place| Place::new(place, wanted.clone())).collect();
         Ok(Box::new(PlacesScan::new(Arc::clone(&self.client), &container, places, &wanted)))
     }
-}
 
-/// The query of a scan.
-pub(crate) fn query_text(container: &Container, conditions: &[Condition], order: Order) -> String {
-    let mut text = "SELECT *".to_owned();
-    for (at, condition) in conditions.iter().enumerate() {
-        let name = &container.columns[condition.column].name;
-        let Some(value) = literal(condition.value.as_ref(), container.table.columns[condition.column].kind) else { continue };
-        let operator = match condition.operator {
-            Operator::Equal => "=",
-            Operator::Less => "<",
-            Operator::LessEqual => "<=",
-            Operator::Greater => ">",
-            Operator::GreaterEqual => ">=",
-        };
-        let word = if at == 0 || !text.contains(" WHERE ") { "WHERE" } else { "AND" };
-        let _ = write!(text, " {word} \"{}\" {operator} {value}", name.replace('"', "\"\""));
-    }
-    if order == Order::KeyDescending && container.table.key_len > 0 {
-        let keys: Vec<String> =
-            container.columns[..container.key_len].iter().map(|column| format!("\"{}\" DESC", column.name.replace('"', "\"\""))).collect();
-        let _ = write!(text, " ORDER BY {}", keys.join(", "));
-    }
-    text
-}
-
-/// A value as TQL has it; none if it cannot say it.
-fn literal(value: ValueRef<'_>, kind: sql::ColumnType) -> Option<String> {
-    match (value, kind) {
-        (ValueRef::Integer(value), sql::ColumnType::Bool) => match value {
-            0 => Some("FALSE".to_owned()),
-            1 => Some("TRUE".to_owned()),
-            _ => None,
-        },
-        (ValueRef::Integer(i64::MIN), _) => None,
-        (ValueRef::Integer(value), sql::ColumnType::Timestamp) => {
-            (0..=TIME_MAX).contains(&value).then(|| format!("TO_TIMESTAMP_MS({value})"))
+    fn aggregate(
+        &self,
+        table: &Arc<Table>,
+        wanted: &Aggregation,
+        is_over: &dyn Fn() -> bool,
+    ) -> Result<Option<Box<dyn Scan>>, SourceError> {
+        if table.name.starts_with('#') {
+            return Ok(None);
         }
-        // What is beyond the years that TQL has it cannot say.
-        (ValueRef::Time(moment), sql::ColumnType::MicroTimestamp | sql::ColumnType::NanoTimestamp) => {
-            (0..=TIME_MAX).contains(&moment.ms).then(|| format!("TIMESTAMP_NS('{}')", moment.format()))
-        }
-        (ValueRef::Integer(value), _) => Some(value.to_string()),
-        (ValueRef::Text(text), _) => Some(format!("'{}'", text.replace('\'', "''"))),
-        _ => None,
+        let container = self.container(&table.name)?.ok_or_else(|| format!("there is no table {}", table.name))?;
+        let groups = aggregate(&self.client, &container, wanted, is_over)?;
+        Ok(groups.map(|groups| Box::new(groups) as Box<dyn Scan>))
     }
 }

@@ -26,6 +26,7 @@ const UUID_BYTES: usize = 16;
 /// What a result of a query is: rows, or where the next part begins.
 const ROWS: u8 = 0;
 const STATE: u8 = 4;
+const PARTIALS: u8 = 5;
 
 /// What LOGIN says.
 #[derive(Clone, Copy, Debug)]
@@ -243,7 +244,7 @@ pub fn query_part(container: ContainerId, state: Option<&[u8]>, text: &str, out:
 /// A part of what a query has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part<'a> {
-    /// How many rows (8 bytes), and these.
+    /// How many rows (8 bytes), and these; or what was made of them.
     pub rows: &'a [u8],
     /// With what to ask for the next part; none after the last one.
     pub state: Option<&'a [u8]>,
@@ -263,6 +264,23 @@ pub fn read_part<'a>(reader: &mut Reader<'a>) -> Result<Part<'a>, GridError> {
         }
     }
     Ok(Part { rows: rows.ok_or(GridError::malformed("a result without rows"))?, state })
+}
+
+/// The answer to a part whose rows were to be aggregated: what was made of them, in place of them. None of one that has rows, because whoever answers does not
+/// know what was asked for.
+///
+/// # Errors
+/// It ends too early.
+pub fn read_aggregated_part<'a>(reader: &mut Reader<'a>) -> Result<Option<Part<'a>>, GridError> {
+    let (mut partials, mut state) = (None, None);
+    for _ in 0..reader.count()? {
+        match (reader.u8()?, reader.bytes()?) {
+            (PARTIALS, content) => partials = Some(content),
+            (STATE, content) => state = Some(content),
+            _ => {}
+        }
+    }
+    Ok(partials.map(|rows| Part { rows, state }))
 }
 
 /// The arguments of PUT_MULTIPLE_ROWS.

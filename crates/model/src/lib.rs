@@ -1,5 +1,6 @@
 //! Nouns shared by every protocol: types, schema, rows, and the operation that a protocol runs on a partition.
 
+pub mod aggregate;
 mod column_id;
 mod column_mask;
 mod function;

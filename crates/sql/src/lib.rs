@@ -6,6 +6,8 @@
 //! | `virtual_table` | a table as SQLite sees it: what of a query's conditions its scan is told |
 //! | [`spill`] | what is too much for memory |
 //! | [`query`] | one statement that reads: prepared, bound, stepped; interrupted from another thread |
+//! | `aggregates` | statements whose table aggregates its rows itself |
+//! | `opening` | the SQLite of a statement, and what it may do |
 //! | `schemas` | where a statement finds a table |
 //! | `views` | views that a statement names |
 //! | `names` | numbers by which SQLite knows a row again |
@@ -29,10 +31,12 @@ pub mod syntax;
 pub mod tables;
 pub mod time;
 
+mod aggregates;
 mod form;
 mod functions;
 mod kept;
 mod names;
+mod opening;
 mod ranges;
 mod result_types;
 mod schemas;
@@ -45,6 +49,7 @@ mod virtual_table;
 pub use kept::KEPT_BYTES_MAX;
 pub use query::{Interrupter, Query, QueryError, ResultColumn};
 pub use tables::{
-    Column, ColumnType, Condition, Lookup, Operator, Order, RowName, Scan, SourceError, Table, Tables, Times, Value, ValueRef,
+    Aggregate, Aggregation, Column, ColumnType, Condition, GroupRows, Lookup, Operator, Order, RowName, Scan, SourceError, Table, Tables,
+    Times, Value, ValueRef,
 };
 pub use views::{EXPANSIONS_MAX, VIEWS_MAX};

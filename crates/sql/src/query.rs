@@ -1,8 +1,9 @@
 //! One statement that reads.
 
+use crate::aggregates;
 use crate::form::{self, Form};
-use crate::functions;
 use crate::memory;
+use crate::opening::{VALUE_BYTES_MAX, authorize, open};
 use crate::ranges::{self, RangesError};
 use crate::result_types::{self, Computed};
 use crate::schemas::Schemas;
@@ -11,22 +12,16 @@ use crate::statement::{Failure, OwnedStatement, Prepared};
 use crate::tables::{ColumnType, SourceError, Table, Tables, Times, Value, ValueRef};
 use crate::views::{VIEWS_MAX, Views};
 use crate::virtual_table::Shared;
-use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
-use rusqlite::limits::Limit;
-use rusqlite::{Connection, InterruptHandle, OpenFlags, ffi};
+use rusqlite::hooks::{AuthContext, Authorization};
+use rusqlite::{Connection, InterruptHandle, ffi};
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
+
+pub use crate::opening::SQL_BYTES_MAX;
 
 /// Different tables that a statement may name.
 const TABLES_MAX: usize = 64;
-/// Bytes of a statement.
-pub const SQL_BYTES_MAX: usize = 1 << 20;
-/// Bytes of a value.
-const VALUE_BYTES_MAX: i32 = 32 << 20;
-/// Steps of SQLite's program between two looks at whether it was interrupted.
-const STEPS_BETWEEN_LOOKS: c_int = 10_000;
-
 /// Why a query fails.
 #[derive(Debug, thiserror::Error)]
 pub enum QueryError {
@@ -86,6 +81,9 @@ pub struct ResultColumn {
 /// A statement that reads, prepared.
 pub struct Query {
     statement: OwnedStatement,
+    /// The same over a table that aggregates its rows itself, as long as it has not turned out that it cannot.
+    aggregated: Option<OwnedStatement>,
+    has_begun: bool,
     shared: Arc<Shared>,
     interrupter: Interrupter,
     is_over: bool,
@@ -113,7 +111,7 @@ impl Query {
         if form.times() == Times::Milliseconds && result_types::tells_precise_times(sql) {
             form.be_precise();
         }
-        let shared = Arc::new(Shared { tables: Arc::clone(tables), failure: Mutex::default(), form });
+        let shared = Arc::new(Shared::new(tables, form));
         let is_interrupted = Arc::new(AtomicBool::new(false));
         let mut connection = open(&is_interrupted, &shared.form).map_err(|error| QueryError::Computation(error.to_string()))?;
         let mut schemas = Schemas::default();
@@ -133,12 +131,14 @@ impl Query {
                         return Err(QueryError::Statement("one statement at a time".to_owned()));
                     }
                     let handle = Arc::new(statement.connection().get_interrupt_handle());
-                    let (computed, has_union) = match rewritten {
-                        Some(rewritten) => (rewritten.kinds, false),
+                    let (computed, has_union) = match &rewritten {
+                        Some(rewritten) => (rewritten.kinds.clone(), false),
                         None => (result_types::computed(sql, schemas.tables()), result_types::has_union(sql)),
                     };
+                    let is_plain = rewritten.is_none() && views.is_empty();
+                    let aggregated = if is_plain { aggregates::prepare(sql, schemas.tables(), &shared, &is_interrupted) } else { None };
                     let interrupter = Interrupter { handle, is_interrupted };
-                    return Ok(Self { statement, shared, interrupter, is_over: false, computed, has_union });
+                    return Ok(Self { statement, aggregated, has_begun: false, shared, interrupter, is_over: false, computed, has_union });
                 }
                 Prepared::Nothing => return Err(QueryError::Statement("there is no statement".to_owned())),
                 Prepared::Failed(mut failed, failure) => {
@@ -184,6 +184,9 @@ impl Query {
             self.shared.form.be_precise();
         }
         for (at, value) in values.iter().enumerate() {
+            if let Some(aggregated) = &mut self.aggregated {
+                aggregated.bind(at + 1, value.as_ref()).map_err(|failure| error_of(failure, &self.shared))?;
+            }
             let bound = match value {
                 Value::Time(moment) if self.shared.form.is_precise() && !moment.has_comparable_text() => {
                     return Err(QueryError::Computation(format!("parameter {}: {}", at + 1, form::BEYOND)));
@@ -225,21 +228,40 @@ impl Query {
         if self.is_over {
             return Ok(false);
         }
-        let stepped = self.statement.step().map_err(|failure| error_of(failure, &self.shared));
+        let is_first = !std::mem::replace(&mut self.has_begun, true);
+        if is_first && self.shared.form.is_precise() {
+            // Times are texts then that tables do not know.
+            self.aggregated = None;
+        }
+        let mut stepped = self.active_mut().step();
+        if is_first && self.aggregated.is_some() && aggregates::has_refused(&self.shared, stepped.as_ref().ok()) {
+            // Its table has to give rows, as any other.
+            self.aggregated = None;
+            stepped = self.statement.step();
+        }
+        let stepped = stepped.map_err(|failure| error_of(failure, &self.shared));
         self.is_over = !matches!(stepped, Ok(true));
         stepped
+    }
+
+    fn active_mut(&mut self) -> &mut OwnedStatement {
+        self.aggregated.as_mut().unwrap_or(&mut self.statement)
+    }
+
+    fn active(&self) -> &OwnedStatement {
+        self.aggregated.as_ref().unwrap_or(&self.statement)
     }
 
     /// A value of the row at which it is.
     #[must_use]
     pub fn value(&self, column: usize) -> ValueRef<'_> {
-        self.statement.value(column)
+        self.active().value(column)
     }
 
     /// All values of the row.
     #[must_use]
     pub fn row(&self) -> Vec<Value> {
-        self.statement.row()
+        self.active().row()
     }
 }
 
@@ -278,37 +300,6 @@ fn add_view(connection: &mut Connection, views: &mut Views, name: &str, shared: 
 
 fn missing_in_view(code: c_int, name: &str) -> Failure {
     Failure { code, message: format!("no such table: {name}, which the statement or one of its views names") }
-}
-
-/// A SQLite that can read alone.
-fn open(is_interrupted: &Arc<AtomicBool>, form: &Arc<Form>) -> rusqlite::Result<Connection> {
-    let mut connection = match spill::name() {
-        Some(files) => Connection::open_in_memory_with_flags_and_vfs(OpenFlags::default(), files)?,
-        None => Connection::open_in_memory()?,
-    };
-    let temp_store = if spill::name().is_some() { "FILE" } else { "MEMORY" };
-    // The schema is what this process makes: views, whose texts may call what statements may call. Sorts have the memory that pages of the schema may have.
-    let (run_kib, trusted) = (spill::run_bytes() >> 10, "PRAGMA trusted_schema = ON");
-    connection.execute_batch(&format!("PRAGMA temp_store = {temp_store}; PRAGMA cache_size = -{run_kib}; {trusted};"))?;
-    connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX)?;
-    connection.set_limit(Limit::SQLITE_LIMIT_SQL_LENGTH, SQL_BYTES_MAX as i32)?;
-    connection.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 0)?;
-    connection.set_limit(Limit::SQLITE_LIMIT_EXPR_DEPTH, 500)?;
-    functions::register(&connection, form)?;
-    connection.authorizer(Some(authorize))?;
-    let is_interrupted = Arc::clone(is_interrupted);
-    connection.progress_handler(STEPS_BETWEEN_LOOKS, Some(move || is_interrupted.load(Ordering::Acquire)))?;
-    Ok(connection)
-}
-
-fn authorize(context: AuthContext<'_>) -> Authorization {
-    match context.action {
-        // SQLite's own tables have nothing to tell.
-        AuthAction::Read { table_name, .. } if table_name.starts_with("sqlite_") => Authorization::Deny,
-        AuthAction::Select | AuthAction::Read { .. } | AuthAction::Recursive => Authorization::Allow,
-        AuthAction::Function { function_name } if !function_name.eq_ignore_ascii_case("load_extension") => Authorization::Allow,
-        _ => Authorization::Deny,
-    }
 }
 
 /// The table that SQLite does not know.

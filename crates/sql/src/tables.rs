@@ -256,6 +256,34 @@ pub struct Condition {
     pub value: Value,
 }
 
+/// What is asked of a table's rows in place of them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Aggregation {
+    /// The columns that make a group; without any all rows are one, also where there are none.
+    pub groups: Vec<usize>,
+    /// What is computed of each group, of which column.
+    pub folds: Vec<(Aggregate, usize)>,
+    /// What rows have to fulfil, and all that do count: nobody looks at them again. Numbers compare with columns of any numbers; nothing compares with null.
+    pub conditions: Vec<Condition>,
+}
+
+/// A function of a group's rows, as SQLite computes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Aggregate {
+    /// `COUNT(*)`: its column means nothing.
+    Rows,
+    /// `COUNT(x)`
+    Count,
+    /// `SUM(x)`, of numbers.
+    Sum,
+    /// `AVG(x)`, of numbers.
+    Average,
+    /// `MIN(x)`
+    Least,
+    /// `MAX(x)`
+    Greatest,
+}
+
 /// The order in which a scan gives rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
@@ -290,6 +318,34 @@ pub trait Scan {
     /// What the row is called.
     fn row(&self) -> RowName<'_> {
         RowName::Key
+    }
+}
+
+/// Groups that were computed, for [`Tables::aggregate`].
+#[derive(Debug, Default)]
+pub struct GroupRows {
+    rows: std::vec::IntoIter<Vec<Value>>,
+    row: Vec<Value>,
+}
+
+impl GroupRows {
+    /// Before the first of these.
+    #[must_use]
+    pub fn new(rows: Vec<Vec<Value>>) -> Self {
+        Self { rows: rows.into_iter(), row: Vec::new() }
+    }
+}
+
+impl Scan for GroupRows {
+    fn advance(&mut self) -> Result<bool, SourceError> {
+        let next = self.rows.next();
+        let is_there = next.is_some();
+        self.row = next.unwrap_or_default();
+        Ok(is_there)
+    }
+
+    fn value(&self, column: usize) -> ValueRef<'_> {
+        self.row.get(column).map_or(ValueRef::Null, Value::as_ref)
     }
 }
 
@@ -328,4 +384,20 @@ pub trait Tables: Send + Sync {
     /// # Errors
     /// What the source says.
     fn scan(&self, table: &Arc<Table>, conditions: &[Condition], order: Order, columns: u64) -> Result<Box<dyn Scan>, SourceError>;
+
+    /// Aggregates a table's rows where they lie. The columns of the scan are those of the groups, and then what was computed; it gives the groups in the order of
+    /// their values. None if that cannot be done, or not within some bound of memory: rows are read then. `is_over` is asked now and then, and once it says so
+    /// nobody waits for the result.
+    ///
+    /// # Errors
+    /// What the source says.
+    fn aggregate(
+        &self,
+        table: &Arc<Table>,
+        wanted: &Aggregation,
+        is_over: &dyn Fn() -> bool,
+    ) -> Result<Option<Box<dyn Scan>>, SourceError> {
+        let _ = (table, wanted, is_over);
+        Ok(None)
+    }
 }

@@ -17,6 +17,7 @@ use rusqlite::{Error, Result, ffi};
 use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_int};
 use std::fmt::Write;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a query's tables share.
@@ -26,10 +27,19 @@ pub(crate) struct Shared {
     pub(crate) failure: Mutex<Option<SourceError>>,
     /// What times are.
     pub(crate) form: Arc<Form>,
+    /// Whether a table was asked for aggregates that it cannot give.
+    pub(crate) refuses_aggregates: AtomicBool,
+    /// Whether it has given some.
+    pub(crate) gives_aggregates: AtomicBool,
 }
 
 impl Shared {
-    fn failed(&self, error: SourceError) -> Error {
+    pub(crate) fn new(tables: &Arc<dyn Tables>, form: Arc<Form>) -> Self {
+        let (refuses_aggregates, gives_aggregates) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { tables: Arc::clone(tables), failure: Mutex::default(), form, refuses_aggregates, gives_aggregates }
+    }
+
+    pub(crate) fn failed(&self, error: SourceError) -> Error {
         let text = error.to_string();
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
         Error::ModuleError(text)
@@ -175,14 +185,14 @@ impl VirtualTable {
     }
 }
 
-const OPERATORS: [(Operator, char); 5] =
+pub(crate) const OPERATORS: [(Operator, char); 5] =
     [(Operator::Equal, '='), (Operator::Less, '<'), (Operator::LessEqual, '['), (Operator::Greater, '>'), (Operator::GreaterEqual, ']')];
 
-fn operator_letter(operator: Operator) -> char {
+pub(crate) fn operator_letter(operator: Operator) -> char {
     OPERATORS.iter().find(|(known, _)| *known == operator).map_or('=', |(_, letter)| *letter)
 }
 
-fn operator(operator: IndexConstraintOp) -> Option<Operator> {
+pub(crate) fn operator(operator: IndexConstraintOp) -> Option<Operator> {
     Some(match operator {
         IndexConstraintOp::SQLITE_INDEX_CONSTRAINT_EQ => Operator::Equal,
         IndexConstraintOp::SQLITE_INDEX_CONSTRAINT_LT => Operator::Less,

@@ -251,7 +251,7 @@ def test_joins_groups_windows_and_common_tables(orders, address):
 
 
 def test_counts_are_of_all_rows(shared_session, table, keyspace, address):
-    """What counts a table is counted by the node, in ranges of tokens; what does anything else is not."""
+    """What counts a table, or aggregates its rows, is done by the node: in ranges of tokens, or pages of rows."""
     name = table("a int, b text, c int, v int, PRIMARY KEY ((a, b), c)")
     insert = shared_session.prepare(f"INSERT INTO {name} (a, b, c, v) VALUES (?, ?, ?, ?)")
     given = [(number % 900, "xyz"[number % 3], number, number) for number in range(7_000)] + [(-1, "one", number, 0) for number in range(6_000)]
@@ -262,8 +262,14 @@ def test_counts_are_of_all_rows(shared_session, table, keyspace, address):
     assert rows(address, f"SELECT COUNT(*) FROM {name} WHERE a = -1") == [[6_000]]
     assert rows(address, f"SELECT COUNT(*) FROM {name} x, (SELECT 1 UNION SELECT 2)") == [[26_000]]
     assert rows(address, f"SELECT 1 FROM {name} LIMIT 2") == [[1], [1]]
+    whole = rows(address, f"SELECT COUNT(c), SUM(v), AVG(v), MIN(b), MAX(c) FROM {name}")
+    assert whole == [[13_000, sum(range(7_000)), sum(range(7_000)) / 13_000, "one", 6_999]]
+    groups = rows(address, f"SELECT c, COUNT(*) FROM {name} GROUP BY c")
+    assert groups == [[number, 1 + (number < 6_000)] for number in range(7_000)], "groups come in their order, those of several pages once"
     shared_session.execute(f"TRUNCATE {name}")
     assert rows(address, f"SELECT COUNT(*) FROM {name}") == [[0]]
+    assert rows(address, f"SELECT COUNT(v), SUM(v), AVG(v), MIN(b) FROM {name}") == [[0, None, None, None]]
+    assert rows(address, f"SELECT c, COUNT(*) FROM {name} GROUP BY c") == []
     counted = rows(address, "SELECT COUNT(*) FROM system_schema.keyspaces")
     assert counted == [[len(list(shared_session.execute("SELECT keyspace_name FROM system_schema.keyspaces")))]]
 
@@ -460,6 +466,9 @@ def test_a_role_reads_what_it_may(guarded, boss, role):  # noqa: F811
     assert refused(address, "SELECT 1", headers=as_role("nobody"))[0] == 401
     status, text = refused(address, "SELECT * FROM ks.open", headers=as_role(role))
     assert status == 403 and "no SELECT permission" in text
+    for aggregates in ("COUNT(*)", "SUM(w)", "w, COUNT(*)"):
+        status, text = refused(address, f"SELECT {aggregates} FROM ks.open{' GROUP BY w' if ',' in aggregates else ''}", headers=as_role(role))
+        assert status == 403 and "no SELECT permission" in text
     boss.execute(f"GRANT SELECT ON ks.open TO {role}")
     assert sorted(rows(address, "SELECT id, w FROM ks.open", headers=as_role(role))) == [[0, 0], [1, 1], [2, 2]]
     assert refused(address, "SELECT o.id FROM ks.open o JOIN ks.secret s ON s.id = o.id", headers=as_role(role))[0] == 403
@@ -477,6 +486,9 @@ def test_masked_columns_are_what_the_role_sees(guarded, boss, role):  # noqa: F8
     boss.execute(f"GRANT SELECT ON KEYSPACE ks TO {role}")
     seen = lambda statement, who: rows(address, statement, headers=as_role(who))  # noqa: E731
     assert seen("SELECT DISTINCT v FROM ks.open WHERE id = 1", role) == [["v****1"]]
+    assert seen("SELECT MIN(v), MAX(v), COUNT(*), SUM(w) FROM ks.open", role) == [["v****0", "v****2", 3, 3]], "of the values as they are seen"
+    assert seen("SELECT COUNT(*) FROM ks.open WHERE v > 'v****1'", role) == [[1]]
+    assert seen("SELECT MIN(id), SUM(w) FROM ks.keyed", role) == [["****", 3]]
     assert seen("SELECT id FROM ks.open WHERE v = 'value1'", role) == [], "nobody finds by trying what is masked"
     assert seen("SELECT id FROM ks.open WHERE v = 'v****1'", role) == [[1]]
     assert seen("SELECT id, w FROM ks.keyed WHERE id = 'key1'", role) == []

@@ -33,7 +33,7 @@ pub use execution::{Execution, Options};
 pub use failure::Failure;
 pub use keys::{KeyRange, clustering_ranges, partition_keys, single_partition_key};
 pub(crate) use rows::{Cover, range_of_deletion};
-pub use select::part_of_select;
+pub use select::{aggregating, can_aggregate, part_of_select};
 pub use start::{Work, start};
 pub use store::MemoryStore;
 pub use view::{

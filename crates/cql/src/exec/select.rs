@@ -9,6 +9,7 @@
 mod aggregate;
 mod evaluate;
 mod extents;
+mod folded;
 mod groups;
 mod output;
 mod paging;
@@ -25,9 +26,14 @@ use crate::wire::{
 use base::{Rng, Slot};
 use evaluate::Surroundings;
 use extents::{Range, extents, skip_to};
+use folded::Folded;
 use model::operation::{Context, Coordinator, Operation, Part, Step};
 use output::{Output, Room, Taken};
 use paging::{NO_LIMIT, PagingState};
+
+pub use folded::can_aggregate;
+pub use paging::aggregating;
+
 use std::cell::RefCell;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -85,7 +91,10 @@ pub(super) fn coordinate(execution: &Execution<'_>, context: &Context) -> Result
     let options = execution.options;
     let mut limit_left = limit(plan.limit.as_ref(), "LIMIT", &environment)?;
     let per_partition = limit(plan.per_partition_limit.as_ref(), "PER PARTITION LIMIT", &environment)?;
-    let state = execution.paging_state.map(|state| PagingState::decode(state, plan.table.id)).transpose()?;
+    let asked = execution.paging_state.map(|state| paging::aggregates(state, plan.outputs.len())).transpose()?.flatten();
+    let (spec, state) = asked.map_or((None, execution.paging_state), |(spec, after)| (Some(spec), after));
+    let state = state.map(|state| PagingState::decode(state, plan.table.id)).transpose()?;
+    let folded = spec.map(|spec| Folded::new(plan, spec)).transpose()?;
     let mut extents = extents(plan, &environment, options.cores)?;
     let mut first_cursor = None;
     if let Some(state) = state {
@@ -121,7 +130,7 @@ pub(super) fn coordinate(execution: &Execution<'_>, context: &Context) -> Result
         values: execution.bindings.to_owned_values(),
         context: *context,
         random: Rng::new(context.nonce),
-        output: Output::new(plan, room, groups_per_partition, first_cursor),
+        output: Output::new(plan, room, groups_per_partition, (first_cursor, folded)),
         extents,
         queue: VecDeque::new(),
         ring_extents: 1,
@@ -369,7 +378,9 @@ impl SelectCoordinator {
         let mark = begin_frame(reply, options.version, Direction::Response, extras.flags(options.version), options.stream, Opcode::Result);
         extras.write(reply, options.version);
         let columns = if options.skip_metadata { ResultColumns::Skipped } else { ResultColumns::Described };
-        let rows = begin_rows(reply, plan.metadata(options.version), RowsDescription::Columns(columns), state.as_deref());
+        let folded = page.is_folded.then(|| folded::metadata(plan, options.version));
+        let metadata = folded.as_ref().unwrap_or_else(|| plan.metadata(options.version));
+        let rows = begin_rows(reply, metadata, RowsDescription::Columns(columns), state.as_deref());
         reply.extend_from_slice(&page.body);
         end_rows(reply, rows, page.row_count);
         end_frame(reply, mark).map_err(|_| output::too_large(FRAME_BODY_BYTES_MAX))?;

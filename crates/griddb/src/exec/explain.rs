@@ -47,6 +47,7 @@ impl Explanation {
         let rows = match answer {
             Answer::Rows(found) => found.rows() + rest,
             Answer::Aggregate(value) => u64::from(value.is_some()),
+            Answer::Partials(_) => 1,
         };
         self.add(0, "QUERY_EXECUTE_RESULT_ROWS", "INTEGER", &rows.to_string());
     }

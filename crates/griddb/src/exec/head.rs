@@ -31,6 +31,8 @@ pub(super) struct Head<'a> {
     pub(super) locks_rows: bool,
     /// Which columns of them are looked at, as [`Options`] has it.
     pub(super) columns: u64,
+    /// What is made of the rows in place of them.
+    pub(super) aggregates: Option<&'a [u8]>,
 }
 
 impl<'a> Head<'a> {
@@ -80,7 +82,8 @@ impl<'a> Head<'a> {
             // Others' writes wait for it.
             request.check(container, WRITE)?;
         }
-        Ok(Self { container, transaction, locks_rows: options.for_update, columns: options.columns.unwrap_or(u64::MAX) })
+        let (columns, aggregates) = (options.columns.unwrap_or(u64::MAX), options.aggregates);
+        Ok(Self { container, transaction, locks_rows: options.for_update, columns, aggregates })
     }
 }
 

@@ -33,6 +33,8 @@ enum ResultKind {
     RowSet = 3,
     /// Not one of its own: where the next part begins.
     State = 4,
+    /// Not one of its own: what this server's own SQL has asked for in place of rows, encoded [`model::aggregate::Partials`].
+    Partials = 5,
     /// For the connection, not its client: what the row set goes on with.
     Resume = RESUME,
 }
@@ -140,6 +142,13 @@ impl<'a> Query<'a> {
             select.limit_to(self.limit);
         }
         select.look_at(self.head.columns);
+        if let Some(spec) = self.head.aggregates {
+            // Groups of all rows at once would have no bound.
+            if self.part.is_none() {
+                return Err(GridError::malformed("aggregates of a query that is not executed in parts"));
+            }
+            select.fold(tql::read_spec(spec, container)?)?;
+        }
         Ok(select)
     }
 
@@ -193,6 +202,10 @@ impl<'a> Query<'a> {
                     put_i64(out, i64::from(value.is_some()));
                     write_value(value, out);
                 });
+            }
+            Answer::Partials(partials) => {
+                put_i32(out, 1 + i32::from(state.is_some()));
+                write_result(ResultKind::Partials, out, |out| out.extend_from_slice(&partials));
             }
         }
         if let Some(state) = state {
@@ -252,6 +265,8 @@ impl<'a> One<'a> {
                 out.push(u8::from(value.is_some()));
                 write_value(value, out);
             }
+            // Its statements ask for none.
+            Answer::Partials(_) => out.push(0),
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ use super::operation::Execution;
 use crate::container::ContainerChange;
 
 /// What a statement comes to.
+#[expect(clippy::large_enum_variant, reason = "there is one at a time, and the larger is the usual one")]
 pub enum Work<'a> {
     /// Its reply has been appended.
     Answered,

@@ -5,6 +5,7 @@ use super::collect::Collector;
 use super::cut::{Cut, Rest};
 use super::evaluate::is_true;
 use super::expression::Node;
+use super::folded::Folded;
 use super::sampling::{Sampler, time_of_row};
 use super::select::{Select, What};
 use super::value::Value;
@@ -20,6 +21,8 @@ pub enum Answer {
     Rows(RowSet),
     /// One value; none if there was nothing to aggregate.
     Aggregate(Option<AggregateResult>),
+    /// What SQL has asked for: [`model::aggregate::Partials`], encoded.
+    Partials(Vec<u8>),
 }
 
 enum Work {
@@ -27,6 +30,7 @@ enum Work {
     Aggregate(Aggregate, Option<usize>),
     Extreme { column: usize, wanted: Ordering, best: Value<'static> },
     Sampling(Box<Sampler>),
+    Folded(Box<Folded>),
 }
 
 /// A statement that takes rows.
@@ -45,7 +49,7 @@ impl<'c> Execution<'c> {
     pub fn new(select: Select, container: &'c Container, memory_max: usize) -> Result<Self, GridError> {
         let (mut limit, mut order) = (select.limit, select.order);
         let work = match select.what {
-            What::Rows => Work::Rows,
+            What::Rows => select.folded.map_or(Work::Rows, |spec| Work::Folded(Box::new(Folded::new(spec)))),
             What::Nearest(..) => {
                 let rows = u64::from(select.offset == 0);
                 limit = Some(limit.map_or(rows, |limit| limit.min(rows)));
@@ -106,12 +110,19 @@ impl<'c> Execution<'c> {
                 Ok(ControlFlow::Continue(()))
             }
             Work::Sampling(sampler) => sampler.push(row, &mut self.collector),
+            Work::Folded(folded) => {
+                folded.push(row);
+                Ok(ControlFlow::Continue(()))
+            }
         }
     }
 
-    /// Bytes of rows that the answer has so far.
+    /// Bytes that the answer has so far.
     #[must_use]
     pub fn answer_bytes(&self) -> usize {
+        if let Work::Folded(folded) = &self.work {
+            return folded.bytes();
+        }
         self.collector.bytes()
     }
 
@@ -128,6 +139,7 @@ impl<'c> Execution<'c> {
     pub fn finish(mut self) -> Result<(Answer, Rest), GridError> {
         match self.work {
             Work::Aggregate(aggregate, _) => return Ok((Answer::Aggregate(aggregate.finish()), Rest::default())),
+            Work::Folded(folded) => return Ok((Answer::Partials(folded.finish()), Rest::default())),
             Work::Sampling(mut sampler) => sampler.finish(&mut self.collector)?,
             _ => {}
         }

@@ -7,6 +7,7 @@ use super::value::{Value, is_number};
 use crate::container::Container;
 use crate::schema::ColumnDefinition;
 use crate::{ErrorCode, GridError};
+use model::aggregate::Spec;
 
 /// What is asked of a container.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +25,8 @@ pub struct Select {
     pub(super) explained: Option<Explained>,
     /// Which columns of its rows are looked at, as [`crate::wire::Options`] has it.
     pub(super) columns: u64,
+    /// What is made of its rows in place of them.
+    pub(super) folded: Option<Spec>,
 }
 
 /// What is told of a statement instead of its answer.
@@ -147,6 +150,7 @@ impl Select {
             locks_rows: false,
             explained: None,
             columns: u64::MAX,
+            folded: None,
         }
     }
 
@@ -287,6 +291,18 @@ impl Select {
     /// Tells which columns of its rows are looked at.
     pub fn look_at(&mut self, columns: u64) {
         self.columns = columns;
+    }
+
+    /// Makes aggregates of its rows, in place of them.
+    ///
+    /// # Errors
+    /// It does not give all rows of a range as they come.
+    pub fn fold(&mut self, spec: Spec) -> Result<(), GridError> {
+        if !self.is_divisible() || self.limit.is_some() || self.offset > 0 || self.locks_rows {
+            return Err(GridError::malformed("aggregates of something else than rows"));
+        }
+        self.folded = Some(spec);
+        Ok(())
     }
 
     /// Allows at most so many rows.

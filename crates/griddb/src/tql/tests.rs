@@ -4,6 +4,7 @@
 
 mod bounds;
 mod cuts;
+mod folded;
 mod precise;
 mod series;
 mod statements;
@@ -160,6 +161,6 @@ fn keys(container: &Container, rows: &RowSet) -> Vec<i64> {
 fn keys_of(container: &Container, rows: &Rows, select: Select) -> Vec<i64> {
     match run(container, rows, select).unwrap() {
         Answer::Rows(rows) => keys(container, &rows),
-        Answer::Aggregate(_) => panic!("rows are expected"),
+        Answer::Aggregate(_) | Answer::Partials(_) => panic!("rows are expected"),
     }
 }

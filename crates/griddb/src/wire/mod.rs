@@ -21,7 +21,9 @@ pub mod statement;
 mod writer;
 
 pub use frame::{FrameError, FrameHeader, MAGIC};
-pub use options::{COLUMNS_OPTION, OWN_GROUP, Options, PARTITIONING_OPTION, PRECISE_TIMES_FEATURE, put_acceptable_version};
+pub use options::{
+    AGGREGATES_OPTION, COLUMNS_OPTION, OWN_GROUP, Options, PARTITIONING_OPTION, PRECISE_TIMES_FEATURE, put_acceptable_version,
+};
 pub use reader::Reader;
 pub use reply::{ReplyBody, ReplyHeader, Status, error_of};
 pub use request::Statement;

@@ -15,6 +15,8 @@ pub const PRECISE_TIMES_FEATURE: i32 = 5;
 pub const COLUMNS_OPTION: i16 = 29_001;
 /// The same of the one that tells how a table is partitioned, or how that is to change.
 pub const PARTITIONING_OPTION: i16 = 29_002;
+/// The same of the one that tells what is made of rows in place of them.
+pub const AGGREGATES_OPTION: i16 = 29_003;
 /// Their group.
 pub const OWN_GROUP: i16 = 29_000;
 
@@ -37,6 +39,8 @@ pub struct Options<'a> {
     pub fetch_size: Option<i64>,
     /// Of this server's own: which columns of rows are looked at, a bit for each of the first 63 and one for all others; those that are not may read as null.
     pub columns: Option<u64>,
+    /// Of this server's own: what is made of rows in place of them, an encoded [`model::aggregate::Spec`]. Members that do not know it give the rows.
+    pub aggregates: Option<&'a [u8]>,
     /// Of this server's own, with PUT_CONTAINER: how the table is partitioned, as [`crate::partitioning`] has it as a text; empty to change its columns; or a
     /// change of its data partitions.
     pub partitioning: Option<&'a str>,
@@ -99,6 +103,7 @@ impl<'a> Options<'a> {
                 11_007 | 11_012 | 11_013 => drop(group.u8()?),
                 11_009 => drop(group.string()?),
                 PARTITIONING_OPTION => self.partitioning = Some(group.string()?),
+                AGGREGATES_OPTION => self.aggregates = Some(group.bytes()?),
                 COLUMNS_OPTION => self.columns = Some(group.i64()? as u64),
                 _ => return Ok(()),
             }

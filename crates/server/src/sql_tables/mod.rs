@@ -7,7 +7,7 @@
 //! - [`table`]: a table and its columns as queries see them.
 //! - [`cell`]: values of CQL as SQLite has them.
 //! - [`bound`], [`restriction`]: what a scan is told, as conditions of CQL.
-//! - [`port`], [`scan`]: rows, a page at a time; [`count`]: how many there are.
+//! - [`port`], [`scan`]: rows, a page at a time; [`aggregate`]: what the node makes of them; [`count`]: how many there are.
 //! - [`names`], [`source`]: which table a name means.
 //! - [`error`], [`statement`]: why one fails, and one that is ready; [`watch`]: what stops it.
 //!
@@ -15,6 +15,7 @@
 //! - A scan gives at least the rows that fulfil what it is told: SQLite looks at each again. So a condition is told to the node only if no row is lost by it.
 //! - Rows come as the role that asks may see them. What is compared with a column that is masked for it is never told.
 
+mod aggregate;
 mod bound;
 mod cell;
 mod count;

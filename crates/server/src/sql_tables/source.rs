@@ -1,6 +1,6 @@
 //! The tables of a statement: those of the schema that the node has when it begins.
 
-use super::count::{CountScan, counts_all};
+use super::aggregate::aggregate;
 use super::error::{TEMP, TablesError};
 use super::names::meant;
 use super::port::Port;
@@ -13,7 +13,7 @@ use cql::system;
 use load::cql::client::Client;
 use model::{Keyspace, Permission, Schema};
 use sql::syntax::words;
-use sql::{Condition, Order, Scan, SourceError, Table, Tables, Times};
+use sql::{Aggregation, Condition, Order, Scan, SourceError, Table, Tables, Times};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -27,8 +27,6 @@ pub(crate) struct CqlTables {
     keyspace: Option<Arc<Keyspace>>,
     /// All names that the statement has.
     named: BTreeSet<String>,
-    /// Whether all that it does is to count the rows of a table.
-    counts: bool,
     found: Mutex<Vec<Arc<CqlTable>>>,
 }
 
@@ -43,12 +41,11 @@ impl CqlTables {
     ) -> Result<Self, TablesError> {
         let words = words(statement).unwrap_or_default();
         let named: BTreeSet<String> = words.iter().filter_map(sql::syntax::Word::name).collect();
-        let counts = counts_all(&words);
         let no_keyspace = |name: &str| TablesError::NoKeyspace { name: name.to_owned() };
         let given = |name: &str| keyspace_of(&schema, name, &BTreeSet::new())?.ok_or_else(|| no_keyspace(name));
         let keyspace = keyspace.map(given).transpose()?;
         let port = Arc::new(Port::new(client));
-        Ok(Self { port, schema, rights, keyspace, named, counts, found: Mutex::default() })
+        Ok(Self { port, schema, rights, keyspace, named, found: Mutex::default() })
     }
 
     /// A table of a keyspace in a schema of SQLite's: the same one each time.
@@ -86,6 +83,13 @@ impl CqlTables {
         }
     }
 
+    /// The table that a query was given.
+    fn given(&self, table: &Arc<Table>) -> Result<Arc<CqlTable>, SourceError> {
+        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = found.iter().find(|known| Arc::ptr_eq(&known.seen, table)).cloned();
+        Ok(known.ok_or_else(|| format!("there is no table {}", table.name))?)
+    }
+
     fn tables_at_hand(&self) -> Result<Vec<Arc<Table>>, TablesError> {
         let Some(keyspace) = &self.keyspace else { return Ok(Vec::new()) };
         let mut tables: Vec<Arc<Table>> = Vec::new();
@@ -119,14 +123,17 @@ impl Tables for CqlTables {
     }
 
     fn scan(&self, table: &Arc<Table>, conditions: &[Condition], _: Order, columns: u64) -> Result<Box<dyn Scan>, SourceError> {
-        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = found.iter().find(|known| Arc::ptr_eq(&known.seen, table)).cloned();
-        drop(found);
-        let table = known.ok_or_else(|| format!("there is no table {}", table.name))?;
-        // Tables of the system have no tokens.
-        if self.counts && conditions.is_empty() && columns == 0 && !table.is_system {
-            return Ok(Box::new(CountScan::new(&self.port, &table)));
-        }
+        let table = self.given(table)?;
         Ok(Box::new(TableScan::new(&self.port, &table, restriction(&table, conditions), columns)))
+    }
+
+    fn aggregate(
+        &self,
+        table: &Arc<Table>,
+        wanted: &Aggregation,
+        is_over: &dyn Fn() -> bool,
+    ) -> Result<Option<Box<dyn Scan>>, SourceError> {
+        let groups = aggregate(&self.port, &*self.given(table)?, wanted, is_over)?;
+        Ok(groups.map(|groups| Box::new(groups) as Box<dyn Scan>))
     }
 }

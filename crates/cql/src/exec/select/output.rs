@@ -1,6 +1,7 @@
 //! The page that is being made of the chunks.
 
 use super::evaluate::{self, Progress, Row, Surroundings};
+use super::folded::Folded;
 use super::groups::{Groups, Membership};
 use super::paging::NO_LIMIT;
 use crate::CqlError;
@@ -73,6 +74,8 @@ enum Mode {
     Final(VecDeque<Vec<u8>>),
     /// They are grouped.
     Grouped(Box<Groups>),
+    /// They are aggregated as SQL does it.
+    Folded(Box<Folded>),
 }
 
 struct SortedRow {
@@ -90,6 +93,8 @@ pub(super) struct Page {
     pub(super) next: Option<Cursor>,
     /// Rows left of LIMIT then.
     pub(super) limit_left: u32,
+    /// Whether its row is what rows were aggregated into.
+    pub(super) is_folded: bool,
 }
 
 /// The error for a result without pages that is larger than the node gives.
@@ -117,9 +122,11 @@ impl Room {
 }
 
 impl Output {
-    /// An empty page. `cursor` is where it starts, if it is not the first.
-    pub(super) fn new(plan: &Select, room: Room, groups_per_partition: u32, cursor: Option<Cursor>) -> Self {
-        let mode = if plan.group_by.is_some() || !plan.aggregates.is_empty() {
+    /// An empty page. `cursor` is where it starts, if it is not the first; with `folded` rows are aggregated.
+    pub(super) fn new(plan: &Select, room: Room, groups_per_partition: u32, (cursor, folded): (Option<Cursor>, Option<Folded>)) -> Self {
+        let mode = if let Some(folded) = folded {
+            Mode::Folded(Box::new(folded))
+        } else if plan.group_by.is_some() || !plan.aggregates.is_empty() {
             Mode::Grouped(Box::new(Groups::new(plan, groups_per_partition, cursor)))
         } else if plan.nearest.is_some() {
             Mode::Nearest(Vec::new())
@@ -143,7 +150,7 @@ impl Output {
     pub(super) fn rows_wanted(&self) -> (u32, bool) {
         match self.mode {
             Mode::Plain | Mode::Computed => (self.room.left(), self.room.page_left < self.room.limit_left),
-            Mode::Sorted(..) | Mode::Nearest(_) | Mode::Final(_) | Mode::Grouped(_) => (NO_LIMIT, false),
+            Mode::Sorted(..) | Mode::Nearest(_) | Mode::Final(_) | Mode::Grouped(_) | Mode::Folded(_) => (NO_LIMIT, false),
         }
     }
 
@@ -179,6 +186,14 @@ impl Output {
             }
             Mode::Final(_) => Ok(Taken::PageComplete),
             Mode::Grouped(_) => self.take_groups(plan, chunk, surroundings),
+            Mode::Folded(folded) => {
+                if folded.is_full() {
+                    self.next = Some(start.clone());
+                    return Ok(Taken::PageComplete);
+                }
+                folded.take(chunk)?;
+                Ok(if chunk.end == End::Finished { Taken::AllOfExtent } else { Taken::Part })
+            }
         }
     }
 
@@ -320,6 +335,7 @@ impl Output {
 
     /// Ends the page; none if there is more to compute than a step may.
     pub(super) fn finish(&mut self, plan: &Select, surroundings: Surroundings<'_>) -> Result<Option<Page>, CqlError> {
+        let is_folded = matches!(self.mode, Mode::Folded(_));
         let collected = match std::mem::replace(&mut self.mode, Mode::Plain) {
             Mode::Plain | Mode::Computed => VecDeque::new(),
             Mode::Sorted(mut rows, _) => {
@@ -345,6 +361,11 @@ impl Output {
                 self.write_sorted_groups(plan);
                 VecDeque::new()
             }
+            Mode::Folded(folded) => {
+                folded.write(&mut self.body);
+                self.row_count = 1;
+                VecDeque::new()
+            }
         };
         if !self.write_all(plan, collected, surroundings)? {
             return Ok(None);
@@ -354,6 +375,7 @@ impl Output {
             row_count: self.row_count,
             next: self.next.take().or(self.after_last.take()),
             limit_left: self.room.limit_left,
+            is_folded,
         }))
     }
 }

@@ -6,14 +6,25 @@
 //! | 4 | the table's id |
 //! | 4 | rows left of LIMIT; `FF FF FF FF`: there is none |
 //! | … | where the next page starts: a [`Cursor`] |
+//!
+//! This server's own SQL says in its place what shall be made of the rows ([`super::folded`]):
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 1 | 2 |
+//! | … | a [`Spec`] by the columns of the result |
+//! | … | for a page after the first: a paging state |
 
 use super::super::fetch::Cursor;
 use crate::CqlError;
 use crate::wire::writer::{write_byte, write_int};
 use crate::wire::{Reader, WireError};
 use base::TableId;
+use model::aggregate::Spec;
 
 const VERSION: u8 = 1;
+/// What begins with it asks for aggregates.
+const AGGREGATES: u8 = 2;
 
 /// No LIMIT, no page size.
 pub(super) const NO_LIMIT: u32 = u32::MAX;
@@ -61,6 +72,29 @@ impl PagingState {
     }
 }
 
+/// In place of a paging state, for a statement that selects the columns of a table and nothing else: its rows are aggregated, and a page is one row with one
+/// cell, encoded [`model::aggregate::Partials`]. `after` is the paging state of the page before.
+#[must_use]
+pub fn aggregating(spec: &Spec, after: Option<&[u8]>) -> Vec<u8> {
+    let mut out = vec![AGGREGATES];
+    spec.encode(&mut out);
+    out.extend_from_slice(after.unwrap_or_default());
+    out
+}
+
+/// What is made of rows, and the paging state of the page before.
+type Aggregating<'a> = (Spec, Option<&'a [u8]>);
+
+/// What [`aggregating`] has written, for rows of so many columns; none of a paging state.
+///
+/// # Errors
+/// It cannot be read.
+pub(super) fn aggregates(bytes: &[u8], columns: usize) -> Result<Option<Aggregating<'_>>, CqlError> {
+    let Some((&AGGREGATES, rest)) = bytes.split_first() else { return Ok(None) };
+    let (spec, after) = Spec::decode(rest, columns).map_err(|_| invalid())?;
+    Ok(Some((spec, Some(after).filter(|after| !after.is_empty()))))
+}
+
 /// The error for a paging state that is none, or not of this statement.
 pub(super) fn invalid() -> CqlError {
     CqlError::Protocol("Invalid value for the paging state".to_owned())
@@ -72,6 +106,24 @@ mod tests {
     use super::super::super::fetch::Place;
     use super::*;
     use base::{Rng, Token};
+
+    #[test]
+    fn what_is_to_be_aggregated_comes_in_its_place() {
+        let spec = Spec { groups: vec![1], ..Spec::default() };
+        let state = PagingState {
+            table: TableId(7),
+            limit_left: NO_LIMIT,
+            cursor: Cursor { token: Token(5), partition: vec![1], place: Place::End, given: 0 },
+        }
+        .encode();
+        assert_eq!(aggregates(&aggregating(&spec, None), 2), Ok(Some((spec.clone(), None))));
+        let next = aggregating(&spec, Some(&state));
+        assert_eq!(aggregates(&next, 2), Ok(Some((spec, Some(&state[..])))));
+        assert!(aggregates(&next, 1).is_err(), "there is no such column");
+        assert!(aggregates(&next[..3], 2).is_err(), "cut");
+        assert_eq!(aggregates(&state, 2), Ok(None));
+        assert!(PagingState::decode(&next, TableId(7)).is_err());
+    }
 
     #[test]
     fn a_state_reads_back_and_no_other_bytes_do() {

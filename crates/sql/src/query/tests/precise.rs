@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::time::Moment;
+use std::sync::Mutex;
 
 const START_MS: i64 = 1_706_702_400_123;
 
