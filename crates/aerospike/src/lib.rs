@@ -9,6 +9,7 @@
 mod digest;
 pub mod exec;
 mod expression;
+mod geo;
 pub mod index;
 pub mod info;
 pub mod jobs;

@@ -4,11 +4,13 @@
 //! deleted record.
 
 use crate::ResultCode;
+use crate::geo;
 use crate::value::{Particle, ParticleType};
 use model::record_set::{Bin, GENERATION, KEY_BLOB, KEY_INTEGER, KEY_STRING, NewBin, RecordSet, TRANSACTION};
 use model::row::{Content, Deletion, RowKind, RowView, RowWriter, Stamp};
 use model::{ColumnId, DataType};
 use smallvec::SmallVec;
+use std::borrow::Cow;
 
 /// When the protocol's clock started: 2010-01-01, in seconds since 1970.
 pub(crate) const EPOCH_S: u32 = 1_262_304_000;
@@ -197,12 +199,15 @@ pub(crate) fn write_record(
     kept: Option<&[u8]>,
     out: &mut Vec<u8>,
 ) -> Result<RowKind, ResultCode> {
-    let mut cells: SmallVec<[(ColumnId, &[u8]); 32]> = SmallVec::with_capacity(bins.len());
+    let mut cells: SmallVec<[(ColumnId, Cow<'_, [u8]>); 32]> = SmallVec::with_capacity(bins.len());
     let mut last = None;
     for bin in bins {
         let known = bin.column.or_else(|| set.column_after(last, bin.name, bin.value.kind as u8));
         let column = known.ok_or(ResultCode::SERVER_ERROR)?;
-        cells.push((column, &bin.value.bytes));
+        // A column of former versions has a text as clients get it.
+        let needs_head = bin.value.kind == ParticleType::GeoJson && set.bin(column).is_some_and(|bin| !bin.is_text);
+        let text = if needs_head { geo::text(&bin.value.bytes) } else { None };
+        cells.push((column, text.map_or(Cow::Borrowed(&*bin.value.bytes), |text| Cow::Owned(geo::with_head(text)))));
         last = Some(column);
     }
     cells.sort_unstable_by_key(|(column, _)| *column);
@@ -215,7 +220,7 @@ pub(crate) fn write_record(
         row.value(key.column, stamp, key.value);
     }
     for (column, value) in cells {
-        row.value(column, stamp, value);
+        row.value(column, stamp, &value);
     }
     Ok(row.finish())
 }
@@ -276,7 +281,7 @@ pub(crate) fn new_bin(name: &[u8], kind: ParticleType) -> Result<NewBin, ResultC
         ParticleType::HyperLogLog => ("hyperloglog", DataType::Blob),
         ParticleType::Map => ("map", DataType::Blob),
         ParticleType::List => ("list", DataType::Blob),
-        ParticleType::GeoJson => ("geojson", DataType::Blob),
+        ParticleType::GeoJson => ("geojson", DataType::Text),
     };
     Ok(NewBin { name: name.to_owned(), kind: kind as u8, kind_name, data_type })
 }

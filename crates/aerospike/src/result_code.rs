@@ -144,6 +144,8 @@ codes! {
     BATCH_MAX_REQUESTS_EXCEEDED = 151;
     /// Too many batches at once.
     BATCH_QUEUES_FULL = 152;
+    /// The text is no GeoJSON, or of a type that is not served.
+    GEO_INVALID_GEOJSON = 160;
     /// The secondary index exists.
     INDEX_ALREADY_EXISTS = 200;
     /// No such secondary index.

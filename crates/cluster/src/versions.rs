@@ -26,6 +26,7 @@
 //! | 18 | record sets may have indexes, also of values within cells |
 //! | 19 | containers may have SPATIAL indexes, and functions of users may be modules of WebAssembly |
 //! | 20 | containers may be partitioned tables, and records may be locked by transactions |
+//! | 21 | bins of record sets may be texts of GeoJSON, with indexes of places and regions |
 
 use std::fmt;
 
@@ -38,7 +39,7 @@ pub struct Versions {
 
 impl Versions {
     /// What this program knows.
-    pub const KNOWN: Self = Self::new(4, 20);
+    pub const KNOWN: Self = Self::new(4, 21);
 
     /// From `oldest` to `latest`.
     ///

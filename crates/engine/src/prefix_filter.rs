@@ -18,8 +18,8 @@ use crate::format::record::mix;
 use base::{SLOT_COUNT, Slot};
 use std::collections::BTreeMap;
 
-/// The prefix of a key that is filtered by; none of a key that is no entry.
-pub type PrefixOf = fn(&[u8]) -> Option<&[u8]>;
+/// The prefixes of a key that are filtered by, by their number from 0 on; none of a key that is no entry, and after the last one.
+pub type PrefixOf = fn(&[u8], usize) -> Option<&[u8]>;
 
 /// Cells of a bucket: half a cache line. The more, the fuller buckets are in the mean, and the more slots are looked at in vain.
 const BUCKET_CELLS: usize = 16;
@@ -38,6 +38,11 @@ const SLOT_BITS: u32 = 12;
 const SLOT_MASK: u16 = (1 << SLOT_BITS) - 1;
 const _: () = assert!(SLOT_COUNT <= 1 << SLOT_BITS);
 
+/// The prefixes of a key.
+pub(crate) fn prefixes(prefix_of: PrefixOf, key: &[u8]) -> impl Iterator<Item = &[u8]> {
+    (0..).map_while(move |number| prefix_of(key, number))
+}
+
 /// The hash of a prefix.
 pub(crate) fn hash(prefix: &[u8]) -> u64 {
     mix(u64::from(base::checksum(prefix)) | (prefix.len() as u64) << 32)
@@ -45,7 +50,7 @@ pub(crate) fn hash(prefix: &[u8]) -> u64 {
 
 /// The filter of one table.
 pub(crate) struct Filter {
-    /// The prefix of a key.
+    /// The prefixes of a key.
     pub(crate) prefix_of: PrefixOf,
     buckets: Vec<[u16; BUCKET_CELLS]>,
     used: usize,
@@ -193,8 +198,8 @@ mod tests {
 
     const LAST: Slot = Slot(SLOT_COUNT as u16 - 1);
 
-    fn all(key: &[u8]) -> Option<&[u8]> {
-        Some(key)
+    fn all(key: &[u8], number: usize) -> Option<&[u8]> {
+        (number == 0).then_some(key)
     }
 
     fn slots_of(filter: &Filter, hash: u64) -> BTreeSet<u16> {

@@ -3,7 +3,7 @@
 use crate::batch::WriteBatch;
 use crate::engine::Engine;
 use crate::key::{CachePolicy, Kind};
-use crate::prefix_filter::{Filter, PrefixOf, hash};
+use crate::prefix_filter::{Filter, PrefixOf, hash, prefixes};
 use crate::scan::{Direction, PartitionScan};
 use base::{Slot, TableId, Token};
 use std::cell::{Cell, RefCell};
@@ -51,10 +51,10 @@ fn note_rows(filters: &mut BTreeMap<TableId, Filter>, batch: &WriteBatch) {
     for row in batch.rows() {
         let Some(filter) = filters.get_mut(&row.key.table) else { continue };
         let slot = row.key.token.slot();
-        match (filter.prefix_of)(row.key.clustering) {
-            Some(_) if matches!(row.kind, Kind::Tombstone { .. }) => {}
-            Some(prefix) => filter.insert(hash(prefix), slot),
-            None => filter.uncover(slot),
+        if (filter.prefix_of)(row.key.clustering, 0).is_none() {
+            filter.uncover(slot);
+        } else if !matches!(row.kind, Kind::Tombstone { .. }) {
+            prefixes(filter.prefix_of, row.key.clustering).for_each(|prefix| filter.insert(hash(prefix), slot));
         }
     }
 }
@@ -108,11 +108,13 @@ impl Engine {
         let (from, to) = (Bound::Included(from), Bound::Unbounded);
         let scan = PartitionScan { table, token, partition, from, to, direction, policy, read_ahead: 1 };
         let mut cursor = self.scan_partition(&scan).ok()?;
-        let (mut hashes, mut last) = (Vec::new(), Vec::new());
-        while hashes.len() < COVERED_AT_ONCE {
+        let (mut hashes, mut last, mut rows) = (Vec::new(), Vec::new(), 0);
+        while rows < COVERED_AT_ONCE {
             match cursor.next() {
                 Ok(Some((clustering, _))) => {
-                    hashes.push(hash(prefix_of(clustering)?));
+                    prefix_of(clustering, 0)?;
+                    hashes.extend(prefixes(prefix_of, clustering).map(hash));
+                    rows += 1;
                     last.clear();
                     last.extend_from_slice(clustering);
                 }

@@ -41,6 +41,13 @@ pub const KEY_STRING: ColumnId = ColumnId(3);
 /// The column of a record's key, if that is bytes.
 pub const KEY_BLOB: ColumnId = ColumnId(4);
 
+/// The kind of values that are GeoJSON, whose columns are texts; those that former versions have made are blobs.
+pub const GEOJSON_KIND: u8 = 23;
+/// The option of an index that says which kind of values it is of.
+pub const AEROSPIKE_KIND_OPTION: &str = "aerospike_type";
+/// What that is of an index of places and regions.
+pub const GEO2DSPHERE: &str = "geo2dsphere";
+
 /// The table of records without a set. No set may have this name.
 pub const NO_SET: &str = "_no_set";
 
@@ -187,6 +194,18 @@ impl Schema {
 }
 
 impl Schema {
+    /// Whether a record set has texts of GeoJSON, or an index of places and regions.
+    #[must_use]
+    pub fn has_geospatial_bins(&self) -> bool {
+        let is_text = |table: &Arc<Table>| {
+            table.records.as_ref().is_some_and(|records| records.bins().iter().any(|bin| bin.kind == GEOJSON_KIND && bin.is_text))
+        };
+        let is_indexed = |table: &Arc<Table>| {
+            table.indexes.values().any(|index| index.options.get(AEROSPIKE_KIND_OPTION).is_some_and(|kind| kind == GEO2DSPHERE))
+        };
+        self.tables().any(|table| is_text(table) || table.records.is_some() && is_indexed(table))
+    }
+
     /// Has deletions in a set remembered for transactions ([`REMEMBERED_S`]); false if they are.
     pub fn remember_deletions(&mut self, namespace: &str, set: &str) -> bool {
         let keyspace = self.keyspaces.get_mut(namespace);
@@ -221,7 +240,7 @@ impl Table {
         if records.bins().len() >= bins_max {
             return Err(RecordSetError::TooManyBins);
         }
-        let id = records.add(Bin { name: bin.name.clone(), kind: bin.kind });
+        let id = records.add(Bin { name: bin.name.clone(), kind: bin.kind, is_text: bin.data_type == DataType::Text });
         self.next_column = ColumnId(id.0 + 1);
         let place = 1 + self.columns[1..].partition_point(|column| column.name < name);
         self.columns.insert(place, column(id, &name, ColumnKind::Regular, bin.data_type.clone()));

@@ -280,7 +280,7 @@ impl RowStore for Noted<'_> {
         self.store.next_slot(tables, prefix, from, last)
     }
 
-    fn cover_slot(&self, partition: &PartitionKey<'_>, first: &[u8], prefix_of: fn(&[u8]) -> Option<&[u8]>) -> bool {
+    fn cover_slot(&self, partition: &PartitionKey<'_>, first: &[u8], prefix_of: fn(&[u8], usize) -> Option<&[u8]>) -> bool {
         self.store.cover_slot(partition, first, prefix_of)
     }
 

@@ -209,7 +209,7 @@ impl RowStore for EngineStore<'_> {
         Ok(next)
     }
 
-    fn cover_slot(&self, partition: &PartitionKey<'_>, first: &[u8], prefix_of: fn(&[u8]) -> Option<&[u8]>) -> bool {
+    fn cover_slot(&self, partition: &PartitionKey<'_>, first: &[u8], prefix_of: fn(&[u8], usize) -> Option<&[u8]>) -> bool {
         self.engine.cover_slot((partition.table, partition.token, partition.bytes), first, prefix_of)
     }
 

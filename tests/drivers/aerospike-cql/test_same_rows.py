@@ -60,6 +60,16 @@ def test_every_kind_of_bin_is_a_column_of_its_type(client, session, set_name, di
         assert row[name] == bins[name], name
     # Msgpack, as the client sent it.
     assert row["l"].startswith(b"\x92\x01") and row["m"]
+    # GeoJSON, as the client sent it, and an index of it that CQL leaves alone.
+    place = '{"type": "Point", "coordinates": [8.5, 47.4]}'
+    client.put(key, {"g": aerospike.geojson(place)}, policy=SEND_KEY)
+    client.index_geo2dsphere_create(NAMESPACE, set_name, "g", f"{set_name}_g")
+    assert json.loads(row_of(session, set_name, digest(key))["g"]) == json.loads(place) == json.loads(client.get(key)[2]["g"].dumps())
+    query = f'SELECT digest FROM {NAMESPACE}."{set_name}" WHERE g = %s'
+    assert [bytes(row["digest"]) for row in session.execute(query + " ALLOW FILTERING", (row_of(session, set_name, digest(key))["g"],))] == [bytes(digest(key))]
+    with pytest.raises(InvalidRequest):
+        session.execute(query, (place,))
+    client.index_remove(NAMESPACE, f"{set_name}_g")
     # A sketch, as the client gets it.
     client.operate(key, [hll_operations.hll_add("h", ["a", "b"], 8)])
     assert row_of(session, set_name, digest(key))["h"] == bytes(client.get(key)[2]["h"])
@@ -67,7 +77,7 @@ def test_every_kind_of_bin_is_a_column_of_its_type(client, session, set_name, di
         "SELECT column_name, type FROM system_schema.columns WHERE keyspace_name = %s AND table_name = %s", (NAMESPACE, set_name)
     )
     kinds = {kind["column_name"]: kind["type"] for kind in kinds}
-    expected = {"i": "bigint", "d": "double", "s": "text", "b": "blob", "t": "boolean", "f": "boolean", "l": "blob", "m": "blob"}
+    expected = {"i": "bigint", "d": "double", "s": "text", "b": "blob", "t": "boolean", "f": "boolean", "l": "blob", "m": "blob", "g": "text"}
     assert {name: kinds[name] for name in expected} == expected
 
 

@@ -165,7 +165,7 @@ def test_indexes_that_cannot_be_are_refused(client, new_set, refused):
     with refused(200):
         client.index_string_create("test", new_set, "n", f"{new_set}_n")
     with refused(16):
-        client.index_geo2dsphere_create("test", new_set, "g", f"{new_set}_g")
+        info(client, f"sindex-create:ns=test;set={new_set};indexname={new_set}_e;exp=kQ==;type=numeric;bin=n")
     with refused(20):
         client.index_integer_create("nowhere", new_set, "n", f"{new_set}_x")
     with refused(205):

@@ -1,9 +1,10 @@
 //! What an expression gives for a record. What cannot be known is nothing: a bin that is missing or of another type, a division by zero, an
 //! operation that does not fit. It spreads to what is computed from it, except where the rest decides: false AND unknown is false.
 
-use super::node::{Call, Node};
+use super::node::{Call, GeoSide, Node};
 use super::value::{Type, Value};
 use super::{code, numbers};
+use crate::geo::Shape;
 use crate::operate::{self, Change};
 use crate::record::{BinSource, EPOCH_S, Record, UserKey, void_time};
 use crate::value::msgpack::write;
@@ -12,6 +13,7 @@ use model::operation::Context;
 use model::record_set::DIGEST_BYTES;
 use model::row::Stamp;
 use smallvec::SmallVec;
+use std::borrow::Cow;
 
 /// How much the operations in one evaluation may look at and give, all together: other requests wait meanwhile.
 const OPERATION_BYTES_MAX: usize = 16 << 20;
@@ -81,6 +83,11 @@ impl<'e> Evaluation<'e> {
                     _ => None,
                 }
             }
+            Node::Geo(sides) => {
+                let [one, other] = &**sides;
+                let (one, other) = (self.shape(one)?, self.shape(other)?);
+                Some(Value::Bool(one.meets(&other)))
+            }
             Node::Cond(parts) => self.cond(parts),
             Node::Let(parts) => {
                 let outer = self.variables.len();
@@ -96,6 +103,19 @@ impl<'e> Evaluation<'e> {
             Node::Variable(place) => self.variables.get(*place).cloned().flatten(),
             Node::Call(call) => self.call(call),
             Node::Apply(command, arguments) => self.apply(*command, arguments),
+        }
+    }
+
+    fn shape(&mut self, side: &'e GeoSide<'e>) -> Option<Cow<'e, Shape>> {
+        match side {
+            GeoSide::Known(shape) => Some(Cow::Borrowed(shape)),
+            GeoSide::Given(node) => match self.value(node)? {
+                Value::Bytes(Type::GeoJson, text) => {
+                    self.bytes_left = self.bytes_left.checked_sub(text.len())?;
+                    Shape::parse(&text).map(Cow::Owned)
+                }
+                _ => None,
+            },
         }
     }
 

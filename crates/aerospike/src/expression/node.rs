@@ -2,6 +2,7 @@
 
 use super::pattern::Pattern;
 use super::value::{Type, Value};
+use crate::geo::Shape;
 
 /// A part of an expression.
 #[derive(Debug)]
@@ -15,6 +16,8 @@ pub(super) enum Node<'a> {
     About(i64),
     DigestModulo(u32),
     Matches(Box<(Pattern, Node<'a>)>),
+    /// Whether one is a region, and the other a point in it.
+    Geo(Box<[GeoSide<'a>; 2]>),
     /// Conditions and actions in turn, then the action if none holds.
     Cond(Vec<Node<'a>>),
     /// What variables stand for, then the expression in which they do.
@@ -23,6 +26,13 @@ pub(super) enum Node<'a> {
     Variable(usize),
     Call(Box<Call<'a>>),
     Apply(i64, Vec<Node<'a>>),
+}
+
+/// A point or a region: one that the client has written, or what an expression gives.
+#[derive(Debug)]
+pub(super) enum GeoSide<'a> {
+    Known(Shape),
+    Given(Node<'a>),
 }
 
 /// An operation on a list, map, blob or sketch within an expression: its arguments are expressions, what it changes is a copy.

@@ -3,10 +3,11 @@
 //! A type that is not known before a record is looked at (`unknown`, a marker) fits everywhere.
 
 use super::code;
-use super::node::{Call, Node};
+use super::node::{Call, GeoSide, Node};
 use super::pattern::Pattern;
 use super::value::{Type, Value};
 use crate::ResultCode;
+use crate::geo::Shape;
 use crate::operate;
 use crate::value::msgpack::{self, Head, Reader};
 
@@ -84,9 +85,22 @@ impl<'a> Parser<'a> {
             _ => {
                 self.reader = ahead;
                 let value = Value::of_msgpack(self.reader.value()?).ok_or(ResultCode::PARAMETER)?;
+                if let Value::Bytes(Type::GeoJson, text) = &value {
+                    Shape::parse(text).ok_or(ResultCode::PARAMETER)?;
+                }
                 let kind = value.kind();
                 Ok((Node::Value(value), kind))
             }
+        }
+    }
+
+    /// A point or a region; what the client has written is read once for all records.
+    fn geo_side(&mut self) -> Result<GeoSide<'a>, ResultCode> {
+        let (node, kind) = self.expression()?;
+        expect(kind, Type::GeoJson)?;
+        match node {
+            Node::Value(Value::Bytes(Type::GeoJson, text)) => Ok(GeoSide::Known(Shape::parse(&text).ok_or(ResultCode::PARAMETER)?)),
+            node => Ok(GeoSide::Given(node)),
         }
     }
 
@@ -114,7 +128,11 @@ impl<'a> Parser<'a> {
                 expect(kind, Type::Text)?;
                 Ok((Node::Matches(Box::new((pattern, text))), Some(Type::Bool)))
             }
-            code::GEO => Err(ResultCode::UNSUPPORTED_FEATURE),
+            code::GEO => {
+                exactly(2)?;
+                let sides = [self.geo_side()?, self.geo_side()?];
+                Ok((Node::Geo(Box::new(sides)), Some(Type::Bool)))
+            }
             code::DIGEST_MODULO..=code::BIN_TYPE => self.about(command, count),
             code::COND => self.cond(count),
             code::VAR => {

@@ -1,6 +1,7 @@
 //! Expressions as bytes, and what they give for a record.
 
 use super::{Change, Filter, Subject, code, flags, read, write, written_kind};
+mod geo;
 mod hll;
 
 use crate::ResultCode;
@@ -300,7 +301,7 @@ fn what_is_no_expression_is_refused() {
     ] {
         assert_eq!(value(&wrong), Err(ResultCode::PARAMETER), "{:x?}", wrong.0);
     }
-    assert_eq!(value(&command(code::GEO, &[text("a"), text("b")])), Err(ResultCode::UNSUPPORTED_FEATURE));
+    assert_eq!(value(&command(code::GEO, &[text("a"), text("b")])), Err(ResultCode::PARAMETER));
     assert!(Filter::parse(&a().0).is_err(), "a filter is true or false");
     assert!(Filter::parse(&[0xc3, 0xc3]).is_err(), "nothing comes after it");
     assert!(Filter::parse(&[]).is_err());

@@ -1,5 +1,6 @@
 //! What an expression gives, and the types of that.
 
+use crate::geo;
 use crate::value::msgpack::{self, Head, Reader, write};
 use crate::value::{Particle, ParticleType};
 use std::borrow::Cow;
@@ -95,7 +96,7 @@ impl<'a> Value<'a> {
             ParticleType::Integer => Self::Integer(i64::from_be_bytes(eight()?)),
             ParticleType::Double => Self::Float(f64::from_be_bytes(eight()?)),
             ParticleType::Bool => Self::Bool(*bytes.first()? != 0),
-            ParticleType::GeoJson => Self::Bytes(Type::GeoJson, geojson_text(&bytes)?.to_vec().into()),
+            ParticleType::GeoJson => Self::Bytes(Type::GeoJson, geo::text(&bytes)?.to_vec().into()),
             ParticleType::String => Self::Bytes(Type::Text, bytes),
             ParticleType::Blob => Self::Bytes(Type::Blob, bytes),
             ParticleType::List => Self::Bytes(Type::List, bytes),
@@ -112,7 +113,6 @@ impl<'a> Value<'a> {
             Self::Bool(value) => (ParticleType::Bool, vec![u8::from(*value)]),
             Self::Integer(number) => (ParticleType::Integer, number.to_be_bytes().to_vec()),
             Self::Float(number) => (ParticleType::Double, number.to_be_bytes().to_vec()),
-            Self::Bytes(Type::GeoJson, text) => (ParticleType::GeoJson, [&[0, 0, 0], &**text].concat()),
             Self::Bytes(kind, bytes) => (kind.particle(), bytes.to_vec()),
         };
         Particle::owned(kind, bytes)
@@ -170,10 +170,4 @@ impl<'a> Value<'a> {
             _ => None,
         }
     }
-}
-
-/// The text behind flags, a count of cells and the cells.
-fn geojson_text(bytes: &[u8]) -> Option<&[u8]> {
-    let (head, rest) = bytes.split_first_chunk::<3>()?;
-    rest.get(8 * usize::from(u16::from_be_bytes([head[1], head[2]]))..)
 }

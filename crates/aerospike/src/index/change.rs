@@ -96,10 +96,7 @@ impl IndexChange {
         if bin.is_empty() || bin.len() > bin_bytes_max {
             return Err(refusal(ResultCode::PARAMETER, "the name of a bin has 1 to 15 bytes"));
         }
-        if kind.eq_ignore_ascii_case("geo2dsphere") {
-            return Err(refusal(ResultCode::UNSUPPORTED_FEATURE, "indexes of the type GEO2DSPHERE are not served"));
-        }
-        let kind = ValueKind::of_name(kind).ok_or(refusal(ResultCode::PARAMETER, "the type is NUMERIC, STRING or BLOB"))?;
+        let kind = ValueKind::of_name(kind).ok_or(refusal(ResultCode::PARAMETER, "the type is NUMERIC, STRING, BLOB or GEO2DSPHERE"))?;
         let part = IndexedPart::of_name(parameter(parameters, "indextype").unwrap_or("default"));
         let part = part.ok_or(refusal(ResultCode::PARAMETER, "the indextype is DEFAULT, LIST, MAPKEYS or MAPVALUES"))?;
         if parameter(parameters, "exp").is_some() {

@@ -2,7 +2,7 @@
 //!
 //! | option of the table's index | value |
 //! |---|---|
-//! | `aerospike_type` | `numeric`, `string`, `blob` |
+//! | `aerospike_type` | `numeric`, `string`, `blob`, `geo2dsphere` |
 //! | `aerospike_indextype` | `default`, `list`, `mapkeys`, `mapvalues` |
 //! | `aerospike_context` | base 64 of the place within lists and maps; only with one |
 
@@ -13,11 +13,10 @@ use crate::value::ParticleType;
 use base::TableId;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use model::record_set::NewBin;
+use model::record_set::{AEROSPIKE_KIND_OPTION as KIND_OPTION, GEO2DSPHERE, NewBin};
 use model::{ColumnId, DataType, Index, IndexPart, Table};
 use std::collections::BTreeMap;
 
-const KIND_OPTION: &str = "aerospike_type";
 const PART_OPTION: &str = "aerospike_indextype";
 const CONTEXT_OPTION: &str = "aerospike_context";
 
@@ -33,6 +32,8 @@ pub enum ValueKind {
     String,
     /// Bytes.
     Blob,
+    /// GeoJSON: entries are the cells of [`crate::geo`].
+    Geo,
 }
 
 /// What of a bin, or of the place in it, has entries.
@@ -62,7 +63,7 @@ pub struct Definition {
 }
 
 impl ValueKind {
-    const ALL: [Self; 3] = [Self::Numeric, Self::String, Self::Blob];
+    const ALL: [Self; 4] = [Self::Numeric, Self::String, Self::Blob, Self::Geo];
 
     /// As commands name it.
     #[must_use]
@@ -71,6 +72,7 @@ impl ValueKind {
             Self::Numeric => "numeric",
             Self::String => "string",
             Self::Blob => "blob",
+            Self::Geo => GEO2DSPHERE,
         }
     }
 
@@ -87,14 +89,15 @@ impl ValueKind {
             Self::Numeric => ParticleType::Integer,
             Self::String => ParticleType::String,
             Self::Blob => ParticleType::Blob,
+            Self::Geo => ParticleType::GeoJson,
         }
     }
 
-    /// The column type that has such values.
+    /// The type of entries of such values.
     #[must_use]
     pub fn data_type(self) -> DataType {
         match self {
-            Self::Numeric => DataType::BigInt,
+            Self::Numeric | Self::Geo => DataType::BigInt,
             Self::String => DataType::Text,
             Self::Blob => DataType::Blob,
         }
@@ -144,10 +147,10 @@ impl Definition {
         Some(Self { bin: bin.name.clone(), kind, part, context })
     }
 
-    /// Whether the bin's value itself has the entry.
+    /// Whether the bin's value itself is the entry.
     #[must_use]
     pub fn is_of_whole_bin(&self) -> bool {
-        self.part == IndexedPart::Whole && self.context.is_empty()
+        self.part == IndexedPart::Whole && self.context.is_empty() && self.kind != ValueKind::Geo
     }
 
     /// The type of bins that have entries.

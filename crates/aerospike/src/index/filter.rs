@@ -7,25 +7,41 @@
 //! | 1 | type of the values |
 //! | 4, … | length of the lowest value, and the value |
 //! | 4, … | length of the highest one, and the value |
+//!
+//! A region or a point comes as its GeoJSON, twice.
 
 use super::definition::{Definition, IndexedPart, ValueKind};
-use super::key::EntryRange;
+use super::key::EntryRanges;
 use crate::ResultCode;
+use crate::geo::Shape;
 use crate::record::Record;
 use crate::value::ParticleType;
 use crate::wire::IndexFields;
 use base::TableId;
 use model::Table;
 use model::record_set::RecordSet;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+/// An edge of a region takes as long as so many bytes of a row: a part of a query that has many looks at fewer records.
+const EDGE_BYTES: usize = 8;
 
 /// What a query asks for.
 #[derive(Clone, Debug)]
 pub(crate) struct Filter {
     definition: Definition,
     bin_kind: ParticleType,
-    low: Vec<u8>,
-    high: Vec<u8>,
-    pub(crate) entries: EntryRange,
+    wanted: Wanted,
+    pub(crate) entries: EntryRanges,
+}
+
+/// Which values are asked for.
+#[derive(Clone, Debug)]
+enum Wanted {
+    Numbers(RangeInclusive<i64>),
+    Bytes(Vec<u8>),
+    /// Points in a region, or regions with a point.
+    Shape(Arc<Shape>),
 }
 
 impl Filter {
@@ -41,13 +57,7 @@ impl Filter {
         };
         let Range { bin, particle, low, high } = Range::read(range).ok_or(ResultCode::PARAMETER)?;
         let kind = ValueKind::of_particle(particle).ok_or(ResultCode::INDEX_NOT_FOUND)?;
-        let is_range = match kind {
-            ValueKind::Numeric => number(low).ok_or(ResultCode::PARAMETER)? <= number(high).ok_or(ResultCode::PARAMETER)?,
-            ValueKind::String | ValueKind::Blob => low == high,
-        };
-        if !is_range {
-            return Err(ResultCode::PARAMETER);
-        }
+        let wanted = Wanted::read(kind, low, high)?;
         let definition = match fields.name {
             Some(name) => named(name, table).filter(|found| found.kind == kind).ok_or(ResultCode::INDEX_NOT_FOUND)?,
             None => {
@@ -59,8 +69,11 @@ impl Filter {
                 Definition { bin, kind, part, context: fields.context.unwrap_or_default().to_vec() }
             }
         };
-        let (bin_kind, entries) = (definition.bin_kind()?, EntryRange::new(kind, low, high));
-        Ok(Some(Self { definition, bin_kind, low: low.to_vec(), high: high.to_vec(), entries }))
+        let entries = match &wanted {
+            Wanted::Shape(shape) => EntryRanges::of_shape(shape),
+            Wanted::Numbers(_) | Wanted::Bytes(_) => EntryRanges::new(kind, low, high),
+        };
+        Ok(Some(Self { bin_kind: definition.bin_kind()?, definition, wanted, entries }))
     }
 
     /// The table of the entries that it asks for; `None` if the set has no such index.
@@ -70,18 +83,39 @@ impl Filter {
         indexes.find(|index| Definition::of(table, index).as_ref() == Some(&self.definition)).map(|index| index.id)
     }
 
+    /// As many bytes of rows as take as long to look at as a record that is asked.
+    pub(crate) fn bytes_a_record(&self) -> usize {
+        match &self.wanted {
+            Wanted::Shape(shape) => shape.edges() * EDGE_BYTES,
+            Wanted::Numbers(_) | Wanted::Bytes(_) => 0,
+        }
+    }
+
     /// Whether a record has what is asked for.
     pub(crate) fn is_met(&self, record: &Record<'_>, records: &RecordSet) -> bool {
         let Some(bin) = record.bin(records, self.definition.bin.as_bytes()).filter(|bin| bin.kind == self.bin_kind) else { return false };
         let mut is_met = false;
-        self.definition.visit_values(&bin.bytes, &mut |value| is_met = is_met || self.has(value));
+        self.definition.visit_values(&bin.bytes, &mut |value| is_met = is_met || self.wanted.has(value));
         is_met
+    }
+}
+
+impl Wanted {
+    /// What is asked for from one value to another.
+    fn read(kind: ValueKind, low: &[u8], high: &[u8]) -> Result<Self, ResultCode> {
+        match (kind, number(low).zip(number(high))) {
+            (ValueKind::Numeric, Some((low, high))) if low <= high => Ok(Self::Numbers(low..=high)),
+            (ValueKind::String | ValueKind::Blob, _) if low == high => Ok(Self::Bytes(low.to_vec())),
+            (ValueKind::Geo, _) if low == high => Ok(Self::Shape(Arc::new(Shape::parse(low).ok_or(ResultCode::GEO_INVALID_GEOJSON)?))),
+            _ => Err(ResultCode::PARAMETER),
+        }
     }
 
     fn has(&self, value: &[u8]) -> bool {
-        match self.definition.kind {
-            ValueKind::Numeric => number(&self.low) <= number(value) && number(value) <= number(&self.high),
-            ValueKind::String | ValueKind::Blob => value == self.low,
+        match self {
+            Self::Numbers(range) => number(value).is_some_and(|number| range.contains(&number)),
+            Self::Bytes(bytes) => value == bytes,
+            Self::Shape(shape) => Shape::parse(value).is_some_and(|value| shape.meets(&value)),
         }
     }
 }

@@ -8,9 +8,11 @@
 //! | 2 | bytes of the value |
 
 use super::definition::ValueKind;
+use crate::geo::{self, CellRange, Shape};
 use base::Token;
 use model::operation::INDEX_VALUE_BYTES_MAX;
 use model::record_set::DIGEST_BYTES;
+use std::collections::BTreeSet;
 
 const EMPTY: u8 = 0x20;
 const VALUE: u8 = 0x40;
@@ -23,15 +25,44 @@ pub(crate) const FIRST_VALUE: &[u8] = &[EMPTY];
 pub(crate) struct EntryRange {
     pub(crate) from: Vec<u8>,
     pub(crate) to: Option<Vec<u8>>,
-    /// What all of them begin with, if they are of one value: then they are in the order of the records.
-    pub(crate) value: Option<Vec<u8>>,
 }
 
-impl EntryRange {
+/// Which entries a query looks at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct EntryRanges {
+    /// In their order, none in another; at least one.
+    pub(crate) ranges: Vec<EntryRange>,
+    /// What all of them begin with, if they are of one value: then they are in the order of the records.
+    pub(crate) value: Option<Vec<u8>>,
+    /// What they begin with, if that is little enough to look for the slots that have such entries; else empty.
+    pub(crate) prefixes: Vec<Vec<u8>>,
+}
+
+/// Bytes of cells' numbers by which slots are found: squares of some 120, 8 and 0.5 km a side on Earth.
+const PREFIX_BYTES: [usize; 3] = [2, 3, 4];
+/// Slots are looked for by at most so many prefixes: each slot that is found is one look-up for each of them.
+const PREFIXES_MAX: u64 = 16;
+
+impl EntryRanges {
     /// The entries of values from one to another, ends included.
     pub(super) fn new(kind: ValueKind, low: &[u8], high: &[u8]) -> Self {
         let (from, last) = (value_key(kind, low), value_key(kind, high));
-        Self { value: (from == last).then(|| from.clone()), from, to: after(last) }
+        let value = (from == last).then(|| from.clone());
+        Self { prefixes: value.clone().into_iter().collect(), value, ranges: vec![EntryRange { from, to: after(last) }] }
+    }
+
+    /// The entries of what a shape may meet.
+    pub(super) fn of_shape(shape: &Shape) -> Self {
+        let key = |cell: u64| [&[VALUE][..], &cell.to_be_bytes()].concat();
+        let range = |(first, last): CellRange| EntryRange { from: key(first), to: after(key(last)) };
+        let cells = geo::ranges(shape);
+        let prefixes = PREFIX_BYTES.iter().rev().find_map(|bytes| prefixes(&cells, *bytes)).unwrap_or_default();
+        Self { ranges: cells.into_iter().map(range).collect(), value: None, prefixes }
+    }
+
+    /// The prefixes of entries by which slots are found, by their number.
+    pub(crate) fn prefix_of(&self) -> fn(&[u8], usize) -> Option<&[u8]> {
+        if self.value.is_some() { prefix_of_value } else { prefix_of_cell }
     }
 
     /// The first key of a record that comes after this one, or at a token, in a range of one value.
@@ -41,6 +72,30 @@ impl EntryRange {
         put_bytes(after.map_or(&[], |digest| digest.as_slice()), &mut key);
         key
     }
+}
+
+/// The prefixes of so many bytes that cells in these ranges have; none if they are too many.
+fn prefixes(cells: &[CellRange], bytes: usize) -> Option<Vec<Vec<u8>>> {
+    let cut = |cell: u64| cell >> (64 - 8 * bytes);
+    let mut found = BTreeSet::new();
+    for (first, last) in cells {
+        if cut(*last) - cut(*first) >= PREFIXES_MAX {
+            return None;
+        }
+        found.extend(cut(*first)..=cut(*last));
+    }
+    let key = |cut: &u64| [&[VALUE][..], &cut.to_be_bytes()[8 - bytes..]].concat();
+    (found.len() as u64 <= PREFIXES_MAX).then(|| found.iter().map(key).collect())
+}
+
+/// The prefixes of a cell's entry by which slots are found, by their number.
+fn prefix_of_cell(key: &[u8], number: usize) -> Option<&[u8]> {
+    value_of_entry(key)?.get(..1 + PREFIX_BYTES.get(number)?)
+}
+
+/// Other entries have one: their value.
+fn prefix_of_value(key: &[u8], number: usize) -> Option<&[u8]> {
+    if number == 0 { value_of_entry(key) } else { None }
 }
 
 fn value_key(kind: ValueKind, value: &[u8]) -> Vec<u8> {
@@ -82,7 +137,7 @@ fn after(mut prefix: Vec<u8>) -> Option<Vec<u8>> {
 }
 
 /// The value that an entry's key begins with; `None` for other keys of a slot.
-pub(crate) fn value_of_entry(key: &[u8]) -> Option<&[u8]> {
+pub(super) fn value_of_entry(key: &[u8]) -> Option<&[u8]> {
     let (rest, value_bytes) = key.split_last_chunk::<2>()?;
     rest.get(..usize::from(u16::from_be_bytes(*value_bytes)))
 }

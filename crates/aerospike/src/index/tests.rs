@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
+use super::key::value_of_entry;
 use super::*;
 use crate::ResultCode;
 use crate::value::ParticleType;
@@ -74,7 +75,6 @@ fn indexes_that_cannot_be_are_refused() {
     let creating = [STANDARD.encode(packed("[98, 'k']")), STANDARD.encode(packed("[34]")), "!".to_owned(), "A".repeat(2_049)];
     let with_context = creating.map(|context| (format!("ns=test;indexname=i;indexdata=b,NUMERIC;context={context}"), 4));
     let cases = [
-        ("ns=test;set=s;indexname=i;indexdata=b,GEO2DSPHERE", 16),
         ("ns=test;set=s;indexname=i;indexdata=b,DOUBLE", 4),
         ("ns=test;set=s;indexname=i;indexdata=b", 4),
         ("ns=test;set=s;indexname=i;indexdata=,NUMERIC", 4),
@@ -169,7 +169,11 @@ fn ranges_that_are_none_are_refused() {
     assert_eq!(of_range(&range(b"b", 1, &2i64.to_be_bytes(), &one)), Err(4));
     assert_eq!(of_range(&range(b"b", 1, &one[1..], &one)), Err(4));
     assert_eq!(of_range(&range(b"b", 3, b"a", b"b")), Err(4));
-    assert_eq!(of_range(&range(b"b", 23, b"{}", b"{}")), Err(201), "no index has such values");
+    let point = br#"{"type": "Point", "coordinates": [8.5, 47.4]}"#;
+    assert_eq!(of_range(&range(b"b", 23, point, point)), Ok(true));
+    assert_eq!(of_range(&range(b"b", 23, b"{}", b"{}")), Err(160));
+    assert_eq!(of_range(&range(b"b", 23, point, b"{}")), Err(4));
+    assert_eq!(of_range(&range(b"b", 2, &one, &one)), Err(201), "no index has such values");
     let whole = range(b"b", 3, b"a", b"a");
     (0..whole.len()).for_each(|length| assert_eq!(of_range(&whole[..length]), Err(4), "{length}"));
     assert_eq!(of_range(&[&whole[..], &[0]].concat()), Err(4));
@@ -186,13 +190,42 @@ fn an_entry_leads_back_to_its_record() {
     (digest[0], digest[1], digest[19]) = (0, 0xFF, 0);
     for value in [&b"\x40value\0\0"[..], b"\x20"] {
         let token = model::record_set::token(&digest);
-        let mut key = EntryRange::from_place(value, token, Some(&digest));
+        let mut key = EntryRanges::from_place(value, token, Some(&digest));
         key.extend_from_slice(&(value.len() as u16).to_be_bytes());
         assert_eq!((place_of_entry(&key), value_of_entry(&key)), (Some((token, digest)), Some(value)));
         assert_eq!(place_of_entry(&key[..key.len() - 3]), None);
     }
     assert_eq!(place_of_entry(&[]), None);
     assert_eq!(place_of_entry(&[0xFF, 0xFF, 0xFF]), None);
-    let whole = EntryRange::from_place(b"\x20", base::Token(0), Some(&[1; 20]));
+    let whole = EntryRanges::from_place(b"\x20", base::Token(0), Some(&[1; 20]));
     (0..whole.len()).for_each(|length| assert_eq!(place_of_entry(&[&whole[..length], &[0, 1]].concat()), None, "{length}"));
+}
+
+#[test]
+fn queries_of_places_look_for_slots_by_prefixes_that_entries_have() {
+    use crate::geo::Shape;
+    let shape = |kind: &str, coordinates: String| {
+        Shape::parse(format!(r#"{{"type": "{kind}", "coordinates": {coordinates}}}"#).as_bytes()).unwrap()
+    };
+    let (mut random, mut asked) = (base::Rng::new(0x6E3), [0; 5]);
+    let mut fraction = || random.below(1 << 53) as f64 / (1_u64 << 53) as f64;
+    for _ in 0..2_000 {
+        let (longitude, latitude, metres) = (fraction() * 360.0 - 180.0, fraction() * 170.0 - 85.0, 10_f64.powf(7.0 * fraction()));
+        let off = metres / 111_200.0 * fraction() * 0.99;
+        let (circle, point) = (
+            shape("AeroCircle", format!("[[{longitude}, {latitude}], {metres}]")),
+            shape("Point", format!("[{longitude}, {}]", (latitude + off).min(90.0))),
+        );
+        assert!(circle.meets(&point));
+        for (asked_for, stored) in [(&circle, &point), (&point, &circle)] {
+            let ranges = EntryRanges::of_shape(asked_for);
+            let keys = stored.entries().into_iter().map(|cell| [&[0x40][..], &cell.to_be_bytes(), &[7; 30], &[0, 9]].concat());
+            let is_among = |key: Vec<u8>| {
+                (0..).map_while(|number| ranges.prefix_of()(&key, number)).any(|prefix| ranges.prefixes.iter().any(|other| other == prefix))
+            };
+            assert!(ranges.prefixes.is_empty() || keys.into_iter().any(is_among), "{circle:?} {point:?}");
+            asked[ranges.prefixes.first().map_or(0, |prefix| prefix.len() - 1)] += 1;
+        }
+    }
+    assert!(asked[0] > 100 && asked[1] == 0 && asked[2] > 100 && asked[3] > 100 && asked[4] > 1_000, "{asked:?}");
 }

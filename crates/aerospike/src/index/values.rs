@@ -1,6 +1,7 @@
 //! The values of a bin that an index has entries of.
 
 use super::definition::{Definition, IndexedPart, ValueKind};
+use crate::geo::{self, Shape};
 use crate::operate::within;
 use crate::value::ParticleType;
 use crate::value::msgpack::{Head, List, Map, Reader};
@@ -22,15 +23,25 @@ struct Within {
 
 impl IndexedValues for Within {
     fn visit(&self, cell: &[u8], visit: &mut dyn FnMut(&DataType, &[u8])) {
-        self.definition.visit_values(cell, &mut |value| visit(&self.data_type, value));
+        self.definition.visit_values(cell, &mut |value| {
+            if self.definition.kind != ValueKind::Geo {
+                return visit(&self.data_type, value);
+            }
+            let cells = Shape::parse(value).map(|shape| shape.entries()).unwrap_or_default();
+            // Entries of integers have their sign bit flipped.
+            cells.iter().for_each(|cell| visit(&self.data_type, &(cell ^ 1 << 63).to_be_bytes()));
+        });
     }
 }
 
 impl Definition {
-    /// Visits the values of a bin of the kind that has entries: none of another kind, and nothing if the place is not there.
+    /// Visits the values of a bin of the kind that has entries, GeoJSON as its text: none of another kind, and nothing if the place is not there.
     pub(crate) fn visit_values(&self, bin: &[u8], visit: &mut dyn FnMut(&[u8])) {
         if self.is_of_whole_bin() {
             return visit(bin);
+        }
+        if self.part == IndexedPart::Whole && self.context.is_empty() {
+            return geo::text(bin).into_iter().for_each(visit);
         }
         let Some(place) = (if self.context.is_empty() { Some(bin) } else { within(bin, &self.context) }) else { return };
         let mut element = |value: &[u8]| visit_scalar(self.kind, value, visit);
@@ -53,9 +64,12 @@ impl Definition {
 fn visit_scalar(kind: ValueKind, element: &[u8], visit: &mut dyn FnMut(&[u8])) {
     const STRING: u8 = ParticleType::String as u8;
     const BLOB: u8 = ParticleType::Blob as u8;
+    const GEOJSON: u8 = ParticleType::GeoJson as u8;
     match (kind, Reader::new(element).head()) {
         (ValueKind::Numeric, Ok(Head::Integer(number))) => visit(&number.to_be_bytes()),
-        (ValueKind::String, Ok(Head::Raw([STRING, value @ ..]))) | (ValueKind::Blob, Ok(Head::Raw([BLOB, value @ ..]))) => visit(value),
+        (ValueKind::String, Ok(Head::Raw([STRING, value @ ..])))
+        | (ValueKind::Blob, Ok(Head::Raw([BLOB, value @ ..])))
+        | (ValueKind::Geo, Ok(Head::Raw([GEOJSON, value @ ..]))) => visit(value),
         _ => {}
     }
 }

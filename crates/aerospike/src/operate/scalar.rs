@@ -2,6 +2,7 @@
 
 use super::effect::{Change, Effect};
 use crate::ResultCode;
+use crate::geo::{self, Shape};
 use crate::value::msgpack::{self, Head, Malformed, Reader};
 use crate::value::{Particle, ParticleType};
 
@@ -88,7 +89,11 @@ fn stored<'a>(operand: &Particle<'a>) -> Result<Particle<'a>, ResultCode> {
         },
         ParticleType::Double if bytes.len() != 8 => return Err(ResultCode::PARAMETER),
         ParticleType::Bool if !matches!(**bytes, [0 | 1]) => return Err(ResultCode::PARAMETER),
-        ParticleType::GeoJson if !is_geojson(bytes) => return Err(ResultCode::PARAMETER),
+        ParticleType::GeoJson => {
+            let text = geo::text(bytes).ok_or(ResultCode::PARAMETER)?;
+            Shape::parse(text).ok_or(ResultCode::GEO_INVALID_GEOJSON)?;
+            return Ok(Particle::owned(ParticleType::GeoJson, text.to_vec()));
+        }
         ParticleType::List | ParticleType::Map => {
             let container = container(operand.kind, bytes).map_err(|Malformed| ResultCode::PARAMETER)?;
             if container != **bytes {
@@ -110,14 +115,6 @@ fn container(kind: ParticleType, bytes: &[u8]) -> Result<Vec<u8>, Malformed> {
     let mut out = Vec::with_capacity(bytes.len());
     msgpack::store(&mut reader, &mut out, 0)?;
     if reader.is_empty() { Ok(out) } else { Err(Malformed) }
-}
-
-/// A flags byte, a count of cells in two bytes, eight bytes a cell, then the text.
-fn is_geojson(bytes: &[u8]) -> bool {
-    match bytes {
-        [_, high, low, rest @ ..] => rest.len() >= 8 * usize::from(u16::from_be_bytes([*high, *low])),
-        _ => false,
-    }
 }
 
 fn eight(bytes: &[u8]) -> Result<[u8; 8], ResultCode> {

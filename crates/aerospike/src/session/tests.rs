@@ -302,8 +302,12 @@ fn changes_of_indexes_are_answered_by_name_at_once_or_later() {
         assert_eq!(out, expected);
     }
     let (mut session, mut out, mut server) = (Session::new(address(), 1_000), Vec::new(), Echo::new(false));
-    let _ =
-        session.receive(&framed(Kind::Info, b"sindex-create:ns=test;indexname=i;indexdata=b,GEO2DSPHERE\n"), &mut out, PLENTY, &mut server);
+    let _ = session.receive(
+        &framed(Kind::Info, b"sindex-create:ns=test;indexname=i;exp=kQ==;bin=b;type=numeric\n"),
+        &mut out,
+        PLENTY,
+        &mut server,
+    );
     assert!(String::from_utf8_lossy(&out).contains("ERROR:16:"), "{}", String::from_utf8_lossy(&out));
     assert!(server.served.is_empty());
 }

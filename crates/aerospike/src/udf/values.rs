@@ -1,5 +1,6 @@
 //! Bins' values as functions have them, and back.
 
+use crate::geo::{self, Shape};
 use crate::value::ParticleType;
 use crate::value::msgpack::{DEPTH_MAX, Entry, Head, List, Malformed, Map, MapOrder, Reader, flags, write};
 use script::Value;
@@ -19,7 +20,7 @@ pub(super) fn unpack(kind: u8, bytes: &[u8]) -> Result<Value, &'static str> {
         ParticleType::Double => Value::Float(f64::from_be_bytes(number()?)),
         ParticleType::Bool => Value::Boolean(bytes != [0]),
         ParticleType::String => Value::Bytes(bytes.to_vec()),
-        ParticleType::GeoJson => Value::Blob { kind: kind as u8, bytes: geojson_text(bytes).ok_or(NO_VALUE)?.to_vec() },
+        ParticleType::GeoJson => Value::Blob { kind: kind as u8, bytes: geo::text(bytes).ok_or(NO_VALUE)?.to_vec() },
         ParticleType::List | ParticleType::Map => {
             let mut reader = Reader::new(bytes);
             let value = element(&mut reader, 0).map_err(|Malformed| NO_VALUE)?;
@@ -31,12 +32,6 @@ pub(super) fn unpack(kind: u8, bytes: &[u8]) -> Result<Value, &'static str> {
         }
         kind => Value::Blob { kind: kind as u8, bytes: bytes.to_vec() },
     })
-}
-
-/// The text behind flags and cells.
-fn geojson_text(bytes: &[u8]) -> Option<&[u8]> {
-    let (head, rest) = bytes.split_first_chunk::<3>()?;
-    rest.get(8 * usize::from(u16::from_be_bytes([head[1], head[2]]))..)
 }
 
 /// The next value of a list or map.
@@ -85,8 +80,7 @@ pub(super) fn pack(value: &Value) -> Result<(u8, Vec<u8>), &'static str> {
         Value::Float(number) => (ParticleType::Double, number.to_be_bytes().to_vec()),
         Value::Bytes(text) => (ParticleType::String, text.clone()),
         Value::Blob { kind, bytes } => match blob_kind(*kind)? {
-            // No flags and no cells.
-            ParticleType::GeoJson => (ParticleType::GeoJson, [&[0, 0, 0], &**bytes].concat()),
+            ParticleType::GeoJson if Shape::parse(bytes).is_none() => return Err("the text is no GeoJSON of a type that is served"),
             kind => (kind, bytes.clone()),
         },
         Value::List { .. } => (ParticleType::List, packed(value)?),
@@ -169,7 +163,7 @@ mod tests {
         round(ParticleType::Blob, b"\x00\xFF");
         round(ParticleType::JavaBlob, b"\x01");
         round(ParticleType::HyperLogLog, b"\x01\x02");
-        round(ParticleType::GeoJson, b"\x00\x00\x00{}");
+        round(ParticleType::GeoJson, br#"{"type": "Point", "coordinates": [1, 2]}"#);
         // [nil, true, -1, "a", b"b", [], {}], and an ordered list and map.
         round(ParticleType::List, &[0x97, 0xC0, 0xC3, 0xFF, 0xA2, 3, b'a', 0xA2, 4, b'b', 0x90, 0x80]);
         round(ParticleType::List, &[0x93, 0xC7, 0, 1, 1, 2]);
@@ -184,7 +178,12 @@ mod tests {
         for (kind, bytes) in cases {
             assert!(unpack(kind, bytes).is_err(), "{kind} {bytes:?}");
         }
-        for value in [Value::Table(Vec::new()), Value::Blob { kind: 1, bytes: Vec::new() }, Value::Blob { kind: 99, bytes: Vec::new() }] {
+        for value in [
+            Value::Table(Vec::new()),
+            Value::Blob { kind: 1, bytes: Vec::new() },
+            Value::Blob { kind: 99, bytes: Vec::new() },
+            Value::Blob { kind: 23, bytes: b"{}".to_vec() },
+        ] {
             assert!(pack(&value).is_err(), "{value:?}");
         }
     }

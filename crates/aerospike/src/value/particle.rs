@@ -36,7 +36,7 @@ pub enum ParticleType {
     Map = 19,
     /// A list in msgpack.
     List = 20,
-    /// A flags byte, a count of cells, the cells, then the text; kept as bytes.
+    /// A text. On the wire, and in columns of former versions, flags and cells are in front of it: `crate::geo`.
     GeoJson = 23,
 }
 

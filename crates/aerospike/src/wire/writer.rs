@@ -2,7 +2,10 @@
 
 use super::{Attributes, HEADER_BYTES, Header, Kind, MESSAGE_HEADER_BYTES, Operation};
 use crate::ResultCode;
+use crate::geo;
 use crate::operate::code;
+use crate::value::ParticleType;
+use std::borrow::Cow;
 
 /// A header and what follows it, in the making: its header is filled in when it ends.
 #[derive(Debug)]
@@ -75,7 +78,9 @@ impl MessageWriter {
     /// Appends a bin's value to a reply.
     #[inline]
     pub fn bin(&mut self, out: &mut Vec<u8>, name: &[u8], particle: u8, value: &[u8]) {
-        self.operation(out, &Operation { code: code::READ, particle, name, value });
+        let is_text = particle == ParticleType::GeoJson as u8 && geo::text(value) == Some(value);
+        let value = if is_text { Cow::Owned(geo::with_head(value)) } else { Cow::Borrowed(value) };
+        self.operation(out, &Operation { code: code::READ, particle, name, value: &value });
     }
 
     /// Appends an operation. Beyond 65,535 there is no room in the header: such are left out.

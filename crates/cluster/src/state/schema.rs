@@ -42,6 +42,9 @@ const PARTITIONED_CONTAINERS_SINCE: u16 = 20;
 const WASM_SINCE: u16 = 19;
 /// The version in which records are locked by transactions: who does not know them would write over locks.
 const RECORD_TRANSACTIONS_SINCE: u16 = 20;
+/// The version in which bins may be texts of GeoJSON, with indexes of places and regions: who does not know them would give clients texts without a head, and make
+/// entries of texts.
+const GEOSPATIAL_SINCE: u16 = 21;
 
 impl State {
     /// Whether every member knows what roles are.
@@ -134,6 +137,12 @@ impl State {
         self.protocol_version() >= RECORD_TRANSACTIONS_SINCE
     }
 
+    /// Whether every member knows GeoJSON as texts, and indexes of places and regions.
+    #[must_use]
+    pub fn knows_geospatial(&self) -> bool {
+        self.protocol_version() >= GEOSPATIAL_SINCE
+    }
+
     /// Whether every member knows all that a schema has.
     fn knows_all_of(&self, schema: &Schema) -> bool {
         (schema.roles.is_empty() || self.knows_roles())
@@ -151,6 +160,7 @@ impl State {
             && (!schema.has_partitioned_containers() || self.knows_partitioned_containers())
             && (schema.wasm_functions().next().is_none() || self.knows_wasm())
             && (!schema.has_record_transactions() || self.knows_record_transactions())
+            && (!schema.has_geospatial_bins() || self.knows_geospatial())
     }
 
     pub(crate) fn change_schema(&mut self, expected: u128, document: &[u8]) -> Outcome {

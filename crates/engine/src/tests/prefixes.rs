@@ -10,8 +10,9 @@ fn key(clustering: &[u8]) -> Key<'_> {
     Key { table: TABLE, token: SLOT.first_token(), partition: b"entries", clustering }
 }
 
-fn prefix_of(key: &[u8]) -> Option<&[u8]> {
-    key.get(..4)
+/// The first four bytes, and the first three.
+fn prefix_of(key: &[u8], number: usize) -> Option<&[u8]> {
+    key.get(..4)?.get(..4_usize.checked_sub(number).filter(|length| *length > 2)?)
 }
 
 fn put(shard: &mut Shard, numbers: std::ops::Range<u32>) {
@@ -47,6 +48,8 @@ fn a_slot_is_covered_a_stretch_at_a_time_while_it_is_written() {
     assert!((3..12).contains(&stretches), "{stretches}");
     for number in (1000..4000).chain(510..510 + 10 * stretches).chain(5510..5510 + 10 * stretches) {
         assert_eq!(next(&shard, number), Some((SLOT, true)), "{number}");
+        let shorter = &number.to_be_bytes()[..3];
+        assert_eq!(shard.engine.next_slot((TABLE, TABLE), shorter, Slot(0), Slot(4095)), Some((SLOT, true)), "{number}");
     }
     let mut batch = WriteBatch::new();
     batch.put(&key(b"1"), Kind::Live, b"").unwrap();

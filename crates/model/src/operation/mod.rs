@@ -188,9 +188,9 @@ pub trait RowStore {
         Ok(Some((from, false)))
     }
 
-    /// Lets [`RowStore::next_slot`] know some more rows of a slot, which are those of one partition from the key `first` on. `prefix_of` gives the prefix of a
-    /// key. Returns whether it got any further.
-    fn cover_slot(&self, _partition: &PartitionKey<'_>, _first: &[u8], _prefix_of: fn(&[u8]) -> Option<&[u8]>) -> bool {
+    /// Lets [`RowStore::next_slot`] know some more rows of a slot, which are those of one partition from the key `first` on. `prefix_of` gives the prefixes
+    /// of a key, by their number from 0 on. Returns whether it got any further.
+    fn cover_slot(&self, _partition: &PartitionKey<'_>, _first: &[u8], _prefix_of: fn(&[u8], usize) -> Option<&[u8]>) -> bool {
         false
     }
 

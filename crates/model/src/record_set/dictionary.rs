@@ -23,6 +23,8 @@ pub struct Bin {
     pub name: String,
     /// The protocol's number for the kind of value.
     pub kind: u8,
+    /// Whether its column is a text.
+    pub is_text: bool,
 }
 
 impl RecordSet {
@@ -36,7 +38,7 @@ impl RecordSet {
         }
         let mut ordered: Vec<u16> = (0..bins.len() as u16).collect();
         ordered.sort_by_key(|position| bins[usize::from(*position)].key());
-        let twice = ordered.windows(2).any(|pair| bins[usize::from(pair[0])] == bins[usize::from(pair[1])]);
+        let twice = ordered.windows(2).any(|pair| bins[usize::from(pair[0])].key() == bins[usize::from(pair[1])].key());
         (!twice).then_some(Self { bins, ordered })
     }
 

@@ -69,7 +69,7 @@ fn a_set_and_its_bins_appear_when_they_are_first_needed() {
     }
     assert_eq!(records.columns(b"age").collect::<Vec<_>>(), [(1, ColumnId(5)), (3, ColumnId(6))]);
     assert_eq!(records.columns(b"ag").count(), 0);
-    assert_eq!(records.bin(ColumnId(7)), Some(&Bin { name: "name".to_owned(), kind: 3 }));
+    assert_eq!(records.bin(ColumnId(7)), Some(&Bin { name: "name".to_owned(), kind: 3, is_text: true }));
     assert_eq!((records.bin(GENERATION), records.bin(ColumnId(8))), (None, None));
 }
 

@@ -65,6 +65,7 @@ fn check_members(wanted: &Schema, environment: &SchemaEnvironment<'_>) -> Result
         ("SPATIAL indexes of containers", wanted.has_spatial_indexes() && !environment.knows_spatial_indexes),
         ("partitioned tables of GridDB's clients", wanted.has_partitioned_containers() && !environment.knows_partitioned_containers),
         ("transactions over records", wanted.has_record_transactions() && !environment.knows_record_transactions),
+        ("GeoJSON as texts", wanted.has_geospatial_bins() && !environment.knows_geospatial),
         ("masked columns", wanted.has_masks() && !environment.knows_masks),
     ];
     match needs.iter().find(|(_, is_missing)| *is_missing) {

@@ -132,6 +132,8 @@ pub struct SchemaEnvironment<'a> {
     pub(crate) knows_wasm: bool,
     /// Whether every member knows transactions over several records.
     pub(crate) knows_record_transactions: bool,
+    /// Whether every member knows GeoJSON as texts, and indexes of places and regions.
+    pub(crate) knows_geospatial: bool,
 }
 
 /// A change that can be made.

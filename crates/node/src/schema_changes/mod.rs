@@ -152,6 +152,7 @@ impl Core {
                         .cluster
                         .as_ref()
                         .is_none_or(|cluster| cluster.newest_state().knows_record_transactions()),
+                    knows_geospatial: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_geospatial()),
                 };
                 let ResolvedChange { update, warnings } = change.resolve(&self.schema, &mut environment)?;
                 Ok(match update {

@@ -5,7 +5,7 @@
 
 use super::piece::Piece;
 use super::rows::{Digest, Look, Messages, Place, Rows, VISITED_BYTES_MAX, VISITED_ROWS_MAX};
-use crate::index::{EntryRange, FIRST_VALUE, Filter, place_of_entry, value_of_entry};
+use crate::index::{EntryRanges, FIRST_VALUE, Filter, place_of_entry};
 use crate::record::Record;
 use base::{Slot, TableId, Token};
 use model::Table;
@@ -23,6 +23,8 @@ const COVERED_MAX: u32 = 8;
 const PICKED_MAX: usize = 256;
 /// A slot with more entries in the range is scanned: those of a range are not in the order of the records.
 const ENTRIES_MAX: usize = 8_192;
+/// So many entries between two ranges are passed over before the start of the next range is looked for.
+const PASSED_MAX: usize = 16;
 /// A part looks at so many entries, and then only ends the slot that it is in.
 const VISITED_ENTRIES_MAX: usize = 32_768;
 /// While a part waits for the device, so many slots are read ahead.
@@ -110,10 +112,19 @@ impl ByIndex<'_> {
 
     /// The first slot from one on that may have entries in the range, and whether all of its entries are known to be there.
     fn next_slot(&self, index: TableId, from: Slot, last: Slot) -> Result<Option<(Slot, bool)>, Stop> {
-        match &self.filter.entries.value {
-            Some(value) => self.rows.store.next_slot((index, self.table.id), value, from, last),
-            None => Ok(Some((from, false))),
+        let prefixes = &self.filter.entries.prefixes;
+        if prefixes.is_empty() {
+            return Ok(Some((from, false)));
         }
+        let mut first = None;
+        for prefix in prefixes {
+            let next = self.rows.store.next_slot((index, self.table.id), prefix, from, last)?;
+            first = [first, next].into_iter().flatten().min_by_key(|(slot, _)| *slot);
+            if first.is_some_and(|(slot, _)| slot == from) {
+                break;
+            }
+        }
+        Ok(first)
     }
 
     /// Looks through what is left of a slot; gives the last place that it has looked at, if there may be more.
@@ -134,8 +145,8 @@ impl ByIndex<'_> {
             if !is_complete || self.rows.store.get(&partition, INDEX_OVERSIZE_KEY)?.is_some() {
                 return self.scan(at, visited, found);
             }
-            let is_value = self.filter.entries.value.is_some();
-            if is_value && *covered < COVERED_MAX && self.rows.store.cover_slot(&partition, FIRST_VALUE, value_of_entry) {
+            let is_noted = !self.filter.entries.prefixes.is_empty() && *covered < COVERED_MAX;
+            if is_noted && self.rows.store.cover_slot(&partition, FIRST_VALUE, self.filter.entries.prefix_of()) {
                 *covered += 1;
             }
         }
@@ -198,11 +209,10 @@ impl ByIndex<'_> {
 
     /// The first places of a piece that have entries, and whether those are all; `None` if there are too many entries to look at.
     fn pick(&self, partition: &PartitionKey<'_>, at: &Piece, all: &mut Visited) -> Result<Option<(Vec<Place>, bool)>, Stop> {
-        let EntryRange { from, to, value } = &self.filter.entries;
-        let from = value.as_ref().map_or_else(|| from.clone(), |value| EntryRange::from_place(value, at.from, at.after.as_ref()));
+        let EntryRanges { ranges, value, .. } = &self.filter.entries;
         let (mut picked, mut are_all, mut visited) = (BTreeSet::new(), true, 0);
         let start = (at.from, at.after);
-        self.rows.store.scan(partition, &from, to.as_deref(), Direction::Forward, &mut |key, row| {
+        let mut visit = |key: &[u8], row: &[u8]| {
             visited += 1;
             if visited > ENTRIES_MAX {
                 // Those of one value come in order: what follows is there still.
@@ -221,10 +231,42 @@ impl ByIndex<'_> {
                 return if value.is_some() { Visit::Stop } else { Visit::Continue };
             }
             Visit::Continue
-        })?;
+        };
+        match value {
+            Some(value) => {
+                let from = EntryRanges::from_place(value, at.from, at.after.as_ref());
+                self.rows.store.scan(partition, &from, ranges[0].to.as_deref(), Direction::Forward, &mut visit)?;
+            }
+            None => self.scan_ranges(partition, &mut visit)?,
+        }
         all.entries += visited;
         let are_too_many = visited > ENTRIES_MAX && (value.is_none() || picked.is_empty());
         Ok((!are_too_many).then(|| (picked.into_iter().collect(), are_all)))
+    }
+
+    /// Visits the entries of all ranges, and some between them: to pass over a few is quicker than to look for the start of each range.
+    fn scan_ranges(&self, partition: &PartitionKey<'_>, visit: &mut dyn FnMut(&[u8], &[u8]) -> Visit) -> Result<(), Stop> {
+        let ranges = &self.filter.entries.ranges;
+        let end = ranges.last().and_then(|range| range.to.as_deref());
+        let mut next = Some(0);
+        while let Some(first) = next.take() {
+            let (mut at, mut passed) = (first, 0);
+            self.rows.store.scan(partition, &ranges[first].from, end, Direction::Forward, &mut |key, row| {
+                at += ranges[at..].iter().take_while(|range| range.to.as_deref().is_some_and(|to| to <= key)).count();
+                let Some(range) = ranges.get(at) else { return Visit::Stop };
+                if key >= &range.from[..] {
+                    passed = 0;
+                    return visit(key, row);
+                }
+                passed += 1;
+                if passed < PASSED_MAX {
+                    return Visit::Continue;
+                }
+                next = Some(at);
+                Visit::Stop
+            })?;
+        }
+        Ok(())
     }
 
     /// Reads the records at some places, until they are too many bytes; gives the last place that it has looked at.
@@ -239,11 +281,16 @@ impl ByIndex<'_> {
                 Ok(_) if is_missing => {}
                 Ok(row) => {
                     reached = (*token, *digest);
+                    *bytes += self.filter.bytes_a_record();
                     let record = row.and_then(|row| Record::of_row(row, self.rows.context.now_s()));
-                    let Some(record) = record.filter(|record| self.rows.wants(record, digest)) else { continue };
-                    let message = self.rows.message(digest, &record);
-                    *bytes += message.len();
-                    found.push((reached, message));
+                    if let Some(record) = record.filter(|record| self.rows.wants(record, digest)) {
+                        let message = self.rows.message(digest, &record);
+                        *bytes += message.len();
+                        found.push((reached, message));
+                    } else {
+                        // What was looked at in vain took time, too.
+                        *bytes += row.map_or(0, <[u8]>::len);
+                    }
                     if *bytes >= VISITED_BYTES_MAX {
                         return Ok(reached);
                     }

@@ -104,6 +104,7 @@ impl Rows<'_> {
         let tables = self.target.tables.len();
         let (rows_max, bytes_max) = ((VISITED_ROWS_MAX / tables).max(TABLE_ROWS_MIN), VISITED_BYTES_MAX / tables);
         let (mut rows, mut bytes, mut last, mut stopped) = (0, 0, None, false);
+        let row_bytes = ROW_BYTES + self.target.filter.as_ref().map_or(0, Filter::bytes_a_record);
         let from = Position { token: piece.from, partition: piece.after.as_ref().map_or(&[], |digest| digest.as_slice()), clustering: &[] };
         let outcome = self.store.scan_table(self.set.table.id, from, piece.until, &mut |row| {
             let Ok(digest) = Digest::try_from(row.partition.bytes) else { return Visit::Continue };
@@ -115,7 +116,7 @@ impl Rows<'_> {
                 return Visit::Stop;
             }
             let place = (row.partition.token, digest);
-            (rows, bytes, last) = (rows + 1, bytes + row.row.len() + ROW_BYTES, Some(place));
+            (rows, bytes, last) = (rows + 1, bytes + row.row.len() + row_bytes, Some(place));
             if let Some(record) = Record::of_row(row.row, self.context.now_s()).filter(|record| self.wants(record, &digest)) {
                 found.push((place, self.message(row.partition.bytes, &record)));
             }

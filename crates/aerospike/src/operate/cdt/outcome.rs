@@ -34,8 +34,7 @@ pub(super) fn particle(bytes: &[u8]) -> Result<Particle<'static>, ResultCode> {
         Head::List(_) => (ParticleType::List, Cow::Borrowed(bytes)),
         Head::Map(_) => (ParticleType::Map, Cow::Borrowed(bytes)),
         Head::Raw([kind, bytes @ ..]) => match ParticleType::from_wire(*kind) {
-            Some(ParticleType::GeoJson) => (ParticleType::GeoJson, Cow::Owned([&[0, 0, 0], bytes].concat())),
-            Some(kind @ (ParticleType::String | ParticleType::HyperLogLog)) => (kind, Cow::Borrowed(bytes)),
+            Some(kind @ (ParticleType::String | ParticleType::HyperLogLog | ParticleType::GeoJson)) => (kind, Cow::Borrowed(bytes)),
             _ => (ParticleType::Blob, Cow::Borrowed(bytes)),
         },
         Head::Raw([]) => (ParticleType::String, Cow::Borrowed(&[][..])),

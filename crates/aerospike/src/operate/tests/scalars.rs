@@ -63,6 +63,8 @@ fn add_append_and_prepend_join_values_of_one_type() {
     }
 }
 
+const POINT: &[u8] = br#"{"type": "Point", "coordinates": [8.5, 47.4]}"#;
+
 #[test]
 fn a_write_takes_every_type_and_checks_it() {
     let kept = [
@@ -73,8 +75,7 @@ fn a_write_takes_every_type_and_checks_it() {
         Particle::new(ParticleType::JavaBlob, &[1]),
         Particle::new(ParticleType::Bool, &[1]),
         Particle::new(ParticleType::HyperLogLog, &[1, 2]),
-        Particle::new(ParticleType::GeoJson, &[0, 0, 0, b'{', b'}']),
-        Particle::new(ParticleType::GeoJson, &[0, 0, 1, 1, 2, 3, 4, 5, 6, 7, 8, b'{', b'}']),
+        Particle::new(ParticleType::GeoJson, POINT),
         Particle::owned(ParticleType::List, bytes("[1, {\"a\": [null]}]")),
         Particle::owned(ParticleType::Map, bytes("<{1: 2}")),
     ];
@@ -101,6 +102,17 @@ fn a_write_takes_every_type_and_checks_it() {
     ];
     for (kind, bytes) in refused {
         assert_eq!(apply(code::WRITE, None, &Particle::new(*kind, bytes)), Err(ResultCode::PARAMETER), "{kind:?} {bytes:?}");
+    }
+}
+
+#[test]
+fn geojson_is_stored_without_its_head_and_refused_if_it_is_none() {
+    let write = |bytes: &[u8]| apply(code::WRITE, None, &Particle::owned(ParticleType::GeoJson, bytes.to_vec()));
+    let stored = set(Particle::new(ParticleType::GeoJson, POINT));
+    assert_eq!(write(&[&[0, 0, 0], POINT].concat()), stored);
+    assert_eq!(write(&[&[1, 0, 1, 1, 2, 3, 4, 5, 6, 7, 8], POINT].concat()), stored);
+    for wrong in [&b"\0\0\0{}"[..], b"\0\0\0", b"\0\0\0{\"type\": \"Point\", \"coordinates\": [8.5, 97.4]}"] {
+        assert_eq!(write(wrong), Err(ResultCode::GEO_INVALID_GEOJSON), "{wrong:?}");
     }
 }
 

@@ -41,7 +41,9 @@ impl Gather<'_> {
             if is_covered {
                 self.entries_of_slot(store, entries, slot, last)?;
             } else if is_index_complete(store.get(&partition, INDEX_STATE_KEY)?) && store.get(&partition, INDEX_OVERSIZE_KEY)?.is_none() {
-                if covered < COVERED_MAX && store.cover_slot(&partition, FIRST_VALUE, EntryKey::value) {
+                if covered < COVERED_MAX
+                    && store.cover_slot(&partition, FIRST_VALUE, |key, number| if number == 0 { EntryKey::value(key) } else { None })
+                {
                     covered += 1;
                 }
                 self.entries_of_slot(store, entries, slot, last)?;

@@ -8,6 +8,7 @@ use crate::schema::{Column, DroppedColumn, KeptOption, Table, TableOptions, View
 use crate::schema_blob::Inconsistency;
 use crate::schema_blob::hex::{from_hex, hex};
 use crate::schema_blob::types::{Resolver, TypeDocument};
+use crate::types::DataType;
 use base::TableId;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -153,7 +154,10 @@ impl TableDocument {
 /// The dictionary of a record set with these columns: each bin has its own.
 fn records(columns: &[Column], next_column: u16, bins: Vec<BinDocument>) -> Result<RecordSet, Inconsistency> {
     let count = bins.len();
-    let bins = bins.into_iter().map(|bin| Bin { name: bin.name, kind: bin.kind }).collect();
+    let texts: BTreeSet<usize> =
+        columns.iter().filter(|column| column.data_type == DataType::Text).map(|column| usize::from(column.id.0)).collect();
+    let is_text = |place: usize| texts.contains(&(RecordSet::COLUMNS + place));
+    let bins = bins.into_iter().enumerate().map(|(place, bin)| Bin { name: bin.name, kind: bin.kind, is_text: is_text(place) }).collect();
     let records = RecordSet::new(bins).ok_or(Inconsistency::Bins)?;
     let bin_columns = columns.iter().filter(|column| records.bin(column.id).is_some()).count();
     let is_whole = bin_columns == count && columns.len() == count + RecordSet::COLUMNS && usize::from(next_column) == columns.len();

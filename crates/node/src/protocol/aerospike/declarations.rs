@@ -5,8 +5,8 @@ use aerospike::ResultCode;
 use aerospike::exec::Need;
 use cql::ddl::{self, SchemaEvent, SchemaEventTarget};
 use cql::wire::ChangeKind;
-use model::record_set::{self, RecordSetError};
-use model::{Keyspace, Schema};
+use model::record_set::{self, GEOJSON_KIND, RecordSetError};
+use model::{DataType, Keyspace, Schema};
 use std::sync::Arc;
 
 /// Makes record sets and their bins, as far as they are not there.
@@ -38,18 +38,24 @@ pub(super) struct Declared {
     pub(super) events: Vec<SchemaEvent>,
     /// The replication factor of new keyspaces; 1 without.
     factor: Option<u8>,
+    /// Whether columns of GeoJSON are texts: some member may not know those yet.
+    has_texts: bool,
 }
 
 impl Declared {
     pub(super) fn new(environment: &SchemaEnvironment<'_>) -> Self {
         let factor = environment.in_cluster.then_some(environment.config.aerospike.replication_factor);
-        Self { events: Vec::new(), factor }
+        Self { events: Vec::new(), factor, has_texts: environment.knows_geospatial }
     }
 
     /// Makes a set and its bins, and its namespace, as far as they are not there.
     pub(super) fn add(&mut self, schema: &mut Schema, need: &Need, uuid: u128) -> Result<(), RecordSetError> {
         let Need { namespace, set, bins, remembers } = need;
-        let declared = schema.declare_bins(namespace, set, bins, uuid)?;
+        let mut bins = bins.clone();
+        for bin in bins.iter_mut().filter(|bin| bin.kind == GEOJSON_KIND && !self.has_texts) {
+            bin.data_type = DataType::Blob;
+        }
+        let declared = schema.declare_bins(namespace, set, &bins, uuid)?;
         let (is_new, mut has_changed) = (declared.as_ref().is_some_and(|declared| declared.table_is_new), declared.is_some());
         if let Some(declared) = declared {
             *schema = declared.schema;

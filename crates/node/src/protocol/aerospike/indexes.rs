@@ -9,7 +9,7 @@ use crate::requests::{REQUEST_BYTES, Request};
 use crate::schema_changes::{ResolvedChange, SchemaAction, SchemaChange, SchemaEnvironment, SchemaFailure, SchemaRequest, SchemaUpdate};
 use aerospike::ResultCode;
 use aerospike::exec::Need;
-use aerospike::index::{Definition, IndexChange, IndexRefusal};
+use aerospike::index::{Definition, IndexChange, IndexRefusal, ValueKind};
 use aerospike::session::Progress;
 use base::CoreId;
 use cql::ddl::{self, SchemaEvent, SchemaEventTarget};
@@ -38,6 +38,10 @@ impl SchemaChange for IndexDeclaration {
             IndexChange::Create { namespace, set, name, definition } => {
                 if !environment.knows_record_set_indexes {
                     let message = "indexes can be made once every member of the cluster runs a program that knows them";
+                    return Err(rejected(ResultCode::FORBIDDEN, message));
+                }
+                if definition.kind == ValueKind::Geo && !environment.knows_geospatial {
+                    let message = "GEO2DSPHERE indexes can be made once every member of the cluster runs a program that knows them";
                     return Err(rejected(ResultCode::FORBIDDEN, message));
                 }
                 let table = table_name(set).ok_or_else(|| RecordSetError::SetName(set.clone()))?;

@@ -19,6 +19,8 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+mod geo;
+
 /// The slots in which records are, of which the last one's index is never backfilled.
 const SLOTS: [u16; 4] = [0, 5, 6, 4_095];
 const DIGESTS: u64 = 120;
