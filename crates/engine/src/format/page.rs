@@ -25,6 +25,7 @@
 //! Invariant: decoding any bytes ends in rows or an error, never in a panic, and takes memory in proportion to `RAW_BYTES_MAX` at most.
 
 mod directory;
+mod meta;
 #[cfg(test)]
 mod tests;
 
@@ -32,6 +33,7 @@ use crate::format::codec::{CODEC_NONE, Decoder, Encoder};
 use crate::key::{Kind, Row, Sequence, search};
 use base::Compression;
 use directory::{DirectoryBuilder, InPlace};
+use meta::{Meta, push_meta, take_meta};
 
 /// Size of the fixed part.
 pub(crate) const PAGE_HEADER_BYTES: usize = 24;
@@ -44,10 +46,6 @@ const GENERATION_OFFSET: usize = 16;
 
 /// The block as it is, and a directory after it.
 pub(crate) const CODEC_DIRECTORY: u8 = 3;
-
-const KIND_LIVE: u8 = 0;
-const KIND_EXPIRING: u8 = 1;
-const KIND_TOMBSTONE: u8 = 2;
 
 /// The fixed part as the table above has it; only its size is used, by the assertion below.
 #[repr(C)]
@@ -106,31 +104,6 @@ impl<'a> PageView<'a> {
         let in_place = InPlace::new(block, raw_bytes, rows as usize)?;
         Some(Self { in_place: Some(in_place), codec: CODEC_NONE, block: in_place.raw(), ..page })
     }
-}
-
-/// A row in the first column of a block.
-struct Meta {
-    kind: Kind,
-    key_bytes: usize,
-    row_bytes: usize,
-    /// From the row before.
-    sequence_difference: i64,
-}
-
-#[inline]
-fn take_meta(rest: &mut &[u8]) -> Option<Meta> {
-    let (&kind, after) = rest.split_first()?;
-    *rest = after;
-    let key_bytes = usize::try_from(take_varint(rest)?).ok()?;
-    let row_bytes = usize::try_from(take_varint(rest)?).ok()?;
-    let sequence_difference = unzigzag(take_varint(rest)?);
-    let kind = match kind {
-        KIND_LIVE => Kind::Live,
-        KIND_EXPIRING => Kind::Expiring { purge_after_s: unzigzag(take_varint(rest)?) },
-        KIND_TOMBSTONE => Kind::Tombstone { purge_after_s: unzigzag(take_varint(rest)?) },
-        _ => return None,
-    };
-    Some(Meta { kind, key_bytes, row_bytes, sequence_difference })
 }
 
 /// What is known of a row besides its bytes; ends are counted from the start of the column.
@@ -276,21 +249,13 @@ impl PageBuilder {
     }
 
     pub(crate) fn push(&mut self, key: &[u8], row: &Row<'_>) {
-        let (tag, purge_after_s) = match row.kind {
-            Kind::Live => (KIND_LIVE, None),
-            Kind::Expiring { purge_after_s } => (KIND_EXPIRING, Some(purge_after_s)),
-            Kind::Tombstone { purge_after_s } => (KIND_TOMBSTONE, Some(purge_after_s)),
-        };
         if self.len().is_multiple_of(directory::GROUP_ROWS) {
             self.directory.push(self.meta.len(), (self.keys.len(), key.len()), self.rows.len(), self.sequence);
         }
-        self.meta.push(tag);
-        push_varint(&mut self.meta, key.len() as u64);
-        push_varint(&mut self.meta, row.bytes.len() as u64);
-        push_varint(&mut self.meta, zigzag(row.sequence.0.wrapping_sub(self.sequence) as i64));
+        let sequence_difference = row.sequence.0.wrapping_sub(self.sequence) as i64;
+        push_meta(&mut self.meta, &Meta { kind: row.kind, key_bytes: key.len(), row_bytes: row.bytes.len(), sequence_difference });
         self.sequence = row.sequence.0;
-        if let Some(purge_after_s) = purge_after_s {
-            push_varint(&mut self.meta, zigzag(purge_after_s));
+        if let Some(purge_after_s) = row.kind.purge_after_s() {
             self.purgeable += 1;
             self.purge_after_s = Some(self.purge_after_s.map_or(purge_after_s, |earliest| earliest.min(purge_after_s)));
         }
@@ -338,43 +303,4 @@ impl PageBuilder {
 /// Overwrites the generation in a payload.
 pub(crate) fn set_generation(payload: &mut [u8], generation: u64) {
     payload[GENERATION_OFFSET..GENERATION_OFFSET + 8].copy_from_slice(&generation.to_le_bytes());
-}
-
-fn zigzag(number: i64) -> u64 {
-    ((number << 1) ^ (number >> 63)) as u64
-}
-
-fn unzigzag(word: u64) -> i64 {
-    (word >> 1) as i64 ^ -((word & 1) as i64)
-}
-
-fn push_varint(out: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
-}
-
-#[inline]
-fn take_varint(rest: &mut &[u8]) -> Option<u64> {
-    let (&first, after) = rest.split_first()?;
-    *rest = after;
-    if first < 0x80 {
-        return Some(u64::from(first));
-    }
-    let mut number = u64::from(first & 0x7F);
-    for shift in (7..64).step_by(7) {
-        let (&byte, after) = rest.split_first()?;
-        *rest = after;
-        // The tenth byte has one bit left.
-        if shift == 63 && byte > 1 {
-            return None;
-        }
-        number |= u64::from(byte & 0x7F) << shift;
-        if byte < 0x80 {
-            return Some(number);
-        }
-    }
-    None
 }

@@ -12,7 +12,7 @@
 //!
 //! Invariant: any bytes give a row, none, or that they make no sense; never a panic.
 
-use super::take_meta;
+use super::meta::take_meta;
 use crate::key::{Row, Sequence};
 use std::cmp::Ordering;
 

@@ -131,17 +131,3 @@ fn any_bytes_are_rows_or_an_error() {
     }
     assert!(pages.iter().chain(&refused).all(|count| *count > 500), "{pages:?} pages, {refused:?} refused");
 }
-
-#[test]
-fn numbers_of_all_lengths_come_back() {
-    for shift in 0..64 {
-        for number in [1u64 << shift, (1 << shift) - 1, u64::MAX >> shift] {
-            let mut bytes = Vec::new();
-            push_varint(&mut bytes, number);
-            assert_eq!(take_varint(&mut &bytes[..]), Some(number));
-            assert_eq!(take_varint(&mut &bytes[..bytes.len() - 1]), None);
-            assert_eq!(unzigzag(zigzag(number as i64)), number as i64);
-        }
-    }
-    assert_eq!(take_varint(&mut &[0xFF; 11][..]), None);
-}
