@@ -6,6 +6,9 @@ use std::mem::zeroed;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
+/// The type of file systems in memory that grow without a bound.
+const RAMFS_MAGIC: libc::c_long = 0x8584_58f6;
+
 /// Memory that a process may use, in bytes, and who says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Memory {
@@ -68,6 +71,21 @@ pub(crate) fn free_bytes_of(file: &File) -> std::io::Result<u64> {
     Ok(status.f_bavail.saturating_mul(status.f_frsize))
 }
 
+/// Whether the files of a directory are in memory, and gone after the next boot.
+///
+/// # Errors
+/// As [`free_bytes`].
+pub fn is_in_memory(path: &Path) -> std::io::Result<bool> {
+    let directory = File::open(path)?;
+    // SAFETY: all-zero is a valid statfs.
+    let mut status: libc::statfs = unsafe { zeroed() };
+    // SAFETY: the descriptor is open and the status valid for writing.
+    if unsafe { libc::fstatfs(directory.as_raw_fd(), &raw mut status) } != 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    Ok(status.f_type == libc::TMPFS_MAGIC || status.f_type == RAMFS_MAGIC)
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -79,5 +97,6 @@ mod tests {
         assert!(boot_id() != 0 && boot_id() == boot_id());
         free_bytes(Path::new("/")).unwrap();
         assert!(free_bytes(Path::new("/does/not/exist")).is_err());
+        assert!(!is_in_memory(Path::new("/proc")).unwrap() && is_in_memory(Path::new("/does/not/exist")).is_err());
     }
 }

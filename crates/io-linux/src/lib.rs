@@ -61,7 +61,7 @@ pub use device::{Access, Device, DeviceError};
 pub use disk::DiskPath;
 pub use entropy::fill_with_entropy;
 pub use files::FileError;
-pub use host::{Memory, boot_id, free_bytes, memory, memory_bytes};
+pub use host::{Memory, boot_id, free_bytes, is_in_memory, memory, memory_bytes};
 pub use listener::ListenerOptions;
 pub use machine::{CoreEnv, Machine, OpenFile, Options, Pinning, Signals, StartError, start};
 pub use mapped::{MappedMemory, MappedMemoryError};

@@ -49,6 +49,35 @@ impl Devices {
     }
 
     fn superblock_for(&self, number: usize, cores: u16, area_segments: &[u64]) -> Superblock {
-        Superblock { cores, areas_start: HEAD_BYTES, area_segments: area_segments.to_vec(), ..self.superblocks[number].clone() }
+        let former = self.superblocks[number].clone();
+        let mut new = Superblock { cores, areas_start: HEAD_BYTES, area_segments: area_segments.to_vec(), ..former };
+        // An earlier version did not note what is given, and the start that has cut the areas may have been told more than this one.
+        new.given_bytes = new.given_bytes.max(new.used_bytes());
+        new
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_cut_counts_as_given() {
+        const SEGMENT: u64 = 8 << 20;
+        let former = Superblock {
+            store: 7,
+            cores: 3,
+            number: 0,
+            segment_bytes: SEGMENT as u32,
+            areas_start: HEAD_BYTES,
+            formatted_s: 0,
+            given_bytes: HEAD_BYTES + 24 * SEGMENT,
+            area_segments: vec![8],
+        };
+        let devices = Devices { claimed: Vec::new(), superblocks: vec![former] };
+        // The start that cut them so was told of two segments more.
+        let new = devices.superblock_for(0, 2, &[13]);
+        assert_eq!((new.used_bytes(), new.given_bytes), (HEAD_BYTES + 26 * SEGMENT, HEAD_BYTES + 26 * SEGMENT));
+        assert_eq!(devices.superblock_for(0, 2, &[12]).given_bytes, HEAD_BYTES + 24 * SEGMENT);
     }
 }

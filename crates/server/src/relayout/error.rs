@@ -133,6 +133,25 @@ pub(crate) enum RelayoutError {
         /// Why not.
         source: std::io::Error,
     },
+    /// The directory for a copy does not outlive a loss of power.
+    #[error(
+        "a copy of the data cannot be made in {}: its files are in memory, and the copy is the data until it is on the devices; name a directory on a \
+         disk as --relayout-dir",
+        path.display()
+    )]
+    InMemory {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// Somebody else may change what is in the directory.
+    #[error(
+        "a copy of the data cannot be made in {}: others than the node own it or may write to it; remove it, or name another --relayout-dir",
+        path.display()
+    )]
+    NotOwn {
+        /// The directory.
+        path: PathBuf,
+    },
     /// The copy is the data, and is not there.
     #[error(
         "the data is in {} until it is on the devices, and that cannot be used: {source}. Make it available, for instance by mounting the file system \

@@ -8,8 +8,9 @@ use super::onto;
 use crate::data_dir::{DataDir, shard_buffer, shard_file};
 use base::CoreId;
 use node::{relaid_replication, replication_blob, truncations_blob};
-use std::fs::File;
+use std::fs::{DirBuilder, File};
 use std::io::ErrorKind;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
 
 /// Does what a change of the number of cores has left to be done.
@@ -30,6 +31,9 @@ pub(super) fn finish(data_dir: &mut DataDir) -> Result<(), RelayoutError> {
         remove(&shard_buffer(&directory, core))?;
     }
     if let Some(onto) = &relaid.onto {
+        if let Some(beyond) = onto.directory.as_deref().filter(|beyond| !beyond.exists()) {
+            tracing::warn!(directory = %beyond.display(), "the copy is on the devices, and its directory is not there: if it is only not mounted, remove it");
+        }
         remove_unfinished(&directory, onto.directory.as_deref())?;
     }
     sync(&directory)?;
@@ -77,11 +81,27 @@ fn remove_copy(directory: &Path) -> Result<(), RelayoutError> {
     Ok(())
 }
 
-/// Makes the directory of a copy that is not made in the data directory.
+/// Refuses a directory for a copy that would be gone after a loss of power.
+pub(super) fn check_lasts(directory: &Path) -> Result<(), RelayoutError> {
+    let path = || directory.to_owned();
+    match io_linux::is_in_memory(directory).map_err(|source| RelayoutError::NoDirectory { path: path(), source })? {
+        true => Err(RelayoutError::InMemory { path: path() }),
+        false => Ok(()),
+    }
+}
+
+/// Makes the directory of a copy that is not made in the data directory: this process's alone.
 pub(super) fn make(beyond: &Path) -> Result<(), RelayoutError> {
-    match std::fs::create_dir(beyond) {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-        made => made.map_err(|source| RelayoutError::NoDirectory { path: beyond.to_owned(), source })?,
+    let failed = |source| RelayoutError::NoDirectory { path: beyond.to_owned(), source };
+    match DirBuilder::new().mode(0o700).create(beyond) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            let own = std::fs::metadata("/proc/self").map_err(failed)?.uid();
+            let found = beyond.symlink_metadata().map_err(failed)?;
+            if !found.is_dir() || found.uid() != own || found.mode() & 0o022 != 0 {
+                return Err(RelayoutError::NotOwn { path: beyond.to_owned() });
+            }
+        }
+        made => made.map_err(failed)?,
     }
     beyond.parent().map_or(Ok(()), sync)
 }
@@ -128,6 +148,8 @@ mod tests {
     use crate::layout::{Losses, Relaid};
     use crate::settings::Settings;
     use crate::testing::Folder;
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
 
     /// What is named in a directory for shards, with contents.
     fn shards(directory: &Path) -> Vec<(String, String)> {
@@ -209,9 +231,21 @@ mod tests {
         remove_unfinished(&directory, Some(&kept)).unwrap();
         assert!(!beyond.exists() && kept.join("notes").exists() && !kept.join("relayout-0.data").exists());
         make(&kept).unwrap();
+        std::fs::set_permissions(&kept, Permissions::from_mode(0o777)).unwrap();
+        let error = make(&kept).unwrap_err().to_string();
+        assert!(error.contains("others than the node own it or may write to it"), "{error}");
         std::fs::remove_dir_all(&kept).unwrap();
         let mut left: Vec<_> = std::fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         left.sort();
         assert_eq!(left, ["relayout-notes", "shard-0.data"]);
+    }
+
+    #[test]
+    fn a_copy_is_not_made_in_memory() {
+        let in_memory = ["/dev/shm", "/run", "/dev"].map(Path::new).into_iter().find(|path| io_linux::is_in_memory(path).unwrap_or(false));
+        let error = check_lasts(in_memory.expect("a system has files in memory")).unwrap_err().to_string();
+        assert!(error.contains("its files are in memory"), "{error}");
+        assert!(check_lasts(Path::new("/does/not/exist")).unwrap_err().to_string().contains("name a directory that is there"));
+        check_lasts(Path::new("/proc")).unwrap();
     }
 }

@@ -39,6 +39,7 @@ use reader::{Reader, Rows};
 use room::{Room, Use};
 use shard::decode_truncations;
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::{self, Scope};
@@ -76,6 +77,7 @@ pub(crate) fn run(config: &Config, data_dir: &mut DataDir) -> Result<(), Relayou
     let beyond = beyond(config, data_dir)?;
     finish::remove_unfinished(data_dir.path(), beyond.as_deref())?;
     let Some(cores) = data_dir.cores_asked else { return Ok(()) };
+    beyond.as_deref().and_then(Path::parent).map_or(Ok(()), finish::check_lasts)?;
     let former = data_dir.cores;
     tracing::info!(former, cores, "the data is laid out for another number of cores: it is copied before the node serves clients");
     // What the node could not start with must not be made.
@@ -177,8 +179,9 @@ impl<'a> Plan<'a> {
     fn room(&self) -> Result<Room<'_>, RelayoutError> {
         let free = |path: &Path| free_bytes(path).map_err(|source| RelayoutError::NoDirectory { path: path.to_owned(), source });
         let own = self.data_dir.path();
-        // The node's own directory there is not made yet.
-        let beyond = self.beyond.and_then(Path::parent);
+        // The node's own directory there is not made yet. What is on the same file system is counted together.
+        let device = |path: &Path| std::fs::metadata(path).map(|metadata| metadata.dev()).ok();
+        let beyond = self.beyond.and_then(Path::parent).filter(|beyond| device(beyond) != device(own));
         Ok(Room {
             directory: beyond.unwrap_or(own),
             free: free(beyond.unwrap_or(own))?,
