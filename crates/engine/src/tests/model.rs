@@ -165,8 +165,12 @@ impl World {
         self.engine.as_mut().unwrap()
     }
 
-    /// Hands requests over and lets the disk do one of them.
+    /// Hands requests over and lets the disk do one of them. A process that died within a write to the stable memory writes nothing more to the device
+    /// either.
     fn disk_step(&mut self) -> bool {
+        if self.stable.has_crashed() {
+            return false;
+        }
         let engine = self.engine.as_mut().unwrap();
         for (tag, request) in engine.take_requests() {
             self.disk.submit(tag, request);
@@ -193,7 +197,7 @@ impl World {
         let mut ready = Vec::new();
         for _ in 0..10_000 {
             self.engine().take_ready(&mut ready);
-            if ready.contains(&waiter) {
+            if ready.contains(&waiter) || self.stable.has_crashed() {
                 return;
             }
             if self.rng.below(8) == 0 {
@@ -311,7 +315,6 @@ impl World {
         self.waiter += 1;
         let waiter = self.waiter;
         let mut tries = 0u32;
-        // A process that died within a write to the stable memory writes nothing more to the device either.
         while tries < 20_000 && !self.stable.has_crashed() {
             tries += 1;
             let now = self.now;
