@@ -15,9 +15,8 @@ use model::aggregate::{self, Comparison, Fold, Function, OwnedValue, Partials, S
 use sql::{Aggregate, Aggregation, Condition, GroupRows, Operator, Order, Value};
 use std::sync::Mutex;
 
-/// Groups of a statement, and what they may take: more are SQLite's to sort, which can spill.
+/// Groups of a statement, which bound their bytes themselves: more are SQLite's to sort, which can spill.
 const GROUPS_MAX: usize = 65_536;
-const BYTES_MAX: usize = 32 << 20;
 /// What the first part of a query is asked with.
 const FIRST: &[u8] = &[1, 0, 0, 0, 0];
 
@@ -51,7 +50,7 @@ pub(crate) fn aggregate(
             let Some(part) = griddb::client::read_aggregated_part(&mut answer.reader())? else { return Ok(None) };
             partials.merge(&spec, part.rows).map_err(|_| GridError::malformed("aggregates that are none"))?;
             state = part.state.map(<[u8]>::to_vec);
-            if is_over() || partials.is_lost() || partials.groups() > GROUPS_MAX || partials.bytes() > BYTES_MAX {
+            if is_over() || partials.is_lost() || partials.groups() > GROUPS_MAX {
                 return Ok(None);
             }
         }
@@ -110,7 +109,7 @@ fn spec(container: &Container, wanted: &Aggregation) -> Option<Spec> {
         folds: wanted.folds.iter().map(fold).collect::<Option<_>>()?,
         conditions: wanted.conditions.iter().map(condition).collect::<Option<_>>()?,
     };
-    (spec.columns().len() <= AGGREGATED_COLUMNS_MAX).then_some(spec)
+    (spec.is_bounded() && spec.columns().len() <= AGGREGATED_COLUMNS_MAX).then_some(spec)
 }
 
 /// A group as SQL has it.

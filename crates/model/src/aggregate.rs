@@ -9,6 +9,8 @@
 //! Invariants:
 //! - What [`Partials`] give is what SQLite's functions give of the same values. Where that is not certain (an integer sum that overflows), they say that they cannot
 //!   tell, and the caller reads rows instead.
+//! - [`Partials`] never take more than [`BYTES_MAX`], whatever rows hold: before they would, they cannot tell any more. A [`Spec`] that was read has nothing twice, and
+//!   no more than it may have, so that a row gives no more bytes than it has, but for a few of each column's functions.
 //! - Sums of real numbers are compensated as SQLite's are, so that the order in which rows come changes them as little as there.
 
 mod codec;
@@ -19,7 +21,7 @@ mod tests;
 mod value;
 
 pub use codec::Damaged;
-pub use partials::Partials;
+pub use partials::{BYTES_MAX, Partials};
 pub use value::{OwnedValue, Value};
 
 use std::cmp::Ordering;
@@ -35,7 +37,22 @@ pub struct Spec {
     pub conditions: Vec<Condition>,
 }
 
+/// Groups, folds and conditions that a [`Spec`] has at most.
+const GROUPS_MAX: usize = 64;
+const FOLDS_MAX: usize = 256;
+const CONDITIONS_MAX: usize = 64;
+
 impl Spec {
+    /// Whether it has no more than it may have, and no group or fold twice: others are not read.
+    #[must_use]
+    pub fn is_bounded(&self) -> bool {
+        let is_small = self.groups.len() <= GROUPS_MAX && self.folds.len() <= FOLDS_MAX && self.conditions.len() <= CONDITIONS_MAX;
+        let fold = |fold: &Fold| Fold { column: if fold.function == Function::Rows { 0 } else { fold.column }, ..*fold };
+        let is_first_group = |(at, group): (usize, &u16)| !self.groups[..at].contains(group);
+        let is_first_fold = |(at, one): (usize, &Fold)| !self.folds[..at].iter().any(|other| fold(other) == fold(one));
+        is_small && self.groups.iter().enumerate().all(is_first_group) && self.folds.iter().enumerate().all(is_first_fold)
+    }
+
     /// The columns that are looked at, each once.
     #[must_use]
     pub fn columns(&self) -> Vec<u16> {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! SELECT kind, SUM(x) FROM t WHERE x > 1 GROUP BY kind HAVING COUNT(*) > 2 ORDER BY 2
-//! SELECT kind, "#0" FROM "#t" AS "t" WHERE (x > 1) AND ("#1" > 2) ORDER BY 2
+//! SELECT kind, +"#0" FROM "#groups" AS "t" WHERE (x > 1) AND (+"#1" > 2) ORDER BY 2
 //! ```
 //!
 //! - [`shape`]: which statements; [`terms`]: which conditions; [`writing`]: how one is written anew; [`parts`]: words.

@@ -141,6 +141,28 @@ def test_rows_that_are_gone_are_not_aggregated(shared_session, table, address):
     assert counts() == [[1 + len(left), len(left) - 1, 1, sum(left) - 29, 29]]
 
 
+def test_statements_that_look_like_others_give_what_rows_give(shared_session, table, address):
+    name = table("id uuid PRIMARY KEY, kind int, note text")
+    for number in range(32):
+        insert = f"INSERT INTO {name} (id, kind, note) VALUES (%s, %s, %s)"
+        shared_session.execute(insert, (uuid.UUID(int=number << 123), number % 3, "10" if number < 10 else f"note {number % 5}"))
+    for statement in (
+        *(f"SELECT COUNT(*), MAX(kind) FROM {{t}} WHERE id {sign} {text}" for sign in ("<", "<=", ">", ">=", "=") for text in ("'8'", "'5'", "''")),
+        'SELECT kind, "COUNT"(*) FROM {t} GROUP BY kind',
+        "SELECT [sum](kind), COUNT(*) FROM {t}",
+        "SELECT `total`(kind), kind FROM {t} GROUP BY kind",
+        'SELECT COUNT(*)"n", SUM(kind)n2 FROM {t}',
+        "SELECT note, COUNT(*) FROM {t} GROUP BY note HAVING note = COUNT(*)",
+        "SELECT note, CASE WHEN note = COUNT(*) THEN 1 ELSE 0 END FROM {t} GROUP BY note",
+        "SELECT/*/ COUNT(*) */COUNT(note) FROM {t}",
+        "SELECT kind, COUNT(*) FROM {t} GROUP BY kind, kind",
+        f"SELECT note, COUNT(*) FROM {{t}} GROUP BY note{', note' * 1_900}",
+        f"SELECT COUNT(*), SUM(kind) FROM {{t}} WHERE kind > 0{' AND kind < 2' * 100}",
+    ):
+        aggregated, read = (sorted(rows(address, statement.format(t=t)), key=repr) for t in (name, f"(SELECT * FROM {name})"))
+        assert aggregated == read, statement
+
+
 def test_what_cannot_be_aggregated_is_read(shared_session, table, address):
     name = table("id int PRIMARY KEY, big bigint, n int, v text")
     shared_session.execute(f"CREATE INDEX ON {name} (v)")
@@ -163,11 +185,13 @@ def test_what_asks_for_aggregates_and_is_none_is_refused(connect, shared_session
     shared_session.execute(f"INSERT INTO {name} (id, n) VALUES (1, 2)")
     # One group column, no fold, no condition.
     of_column = lambda column: bytes([2, 1, 0, column, 0, 0, 0, 0, 0])  # noqa: E731
+    repeated = b"\x02\xff\xff" + bytes(2 * 65_535) + bytes(4)
     assert len(list(shared_session.execute(f"SELECT n FROM {name}", paging_state=of_column(0)))) == 1
     for statement, state in (
         (f"SELECT n FROM {name}", b"\x02"),
         (f"SELECT n FROM {name}", of_column(0)[:-1]),
         (f"SELECT n FROM {name}", of_column(1)),
+        (f"SELECT n FROM {name}", repeated),
         (f"SELECT n FROM {name}", of_column(0) + b"\x01\x02"),
         (f"SELECT d FROM {name}", of_column(0)),
         (f"SELECT n FROM {name} LIMIT 1", of_column(0)),

@@ -19,6 +19,8 @@ const LIMIT: u8 = 2;
 const ROWS_MAX: usize = 20_000;
 /// A part ends after so many bytes of rows.
 const BYTES_MAX: usize = 1 << 20;
+/// A part ends after so many bytes of rows that became aggregates.
+const READ_BYTES_MAX: usize = 4 << 20;
 
 /// One part of a query.
 pub(super) struct Part {
@@ -110,7 +112,8 @@ impl Progress {
     /// Notes a row; says whether the part ends with it.
     pub(super) fn passed(&mut self, key: &[u8], execution: &Execution<'_>) -> bool {
         self.rows += 1;
-        let is_over = self.rows >= ROWS_MAX || execution.answer_bytes() >= BYTES_MAX;
+        let is_long = self.rows >= ROWS_MAX || execution.read_bytes() >= READ_BYTES_MAX;
+        let is_over = is_long || execution.answer_bytes() >= BYTES_MAX;
         if is_over {
             self.last = key.to_vec();
         }
@@ -136,5 +139,36 @@ impl Progress {
             entry(LIMIT, &limit.to_le_bytes());
         }
         Some(state)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::row::StoredRow;
+    use crate::schema::{ElementType, Kind};
+    use crate::testing::{column, container};
+    use model::aggregate::{Fold, Function, Spec};
+    use model::row::{RowView, RowWriter, Stamp};
+
+    #[test]
+    fn a_part_ends_after_so_many_bytes_of_cells() {
+        let container = container("Long", Kind::Collection, vec![column("note", ElementType::String, false)], 0);
+        let mut select = crate::tql::parse("SELECT *", &container, 0).unwrap();
+        select.fold(Spec { folds: vec![Fold { function: Function::Count, column: 0 }], ..Spec::default() }).unwrap();
+        let mut execution = Execution::new(select, &container, 1 << 20).unwrap();
+        let mut bytes = Vec::new();
+        let mut writer = RowWriter::new(&mut bytes, Stamp::at(1), true, None);
+        writer.value(container.column_id(0), Stamp::at(1), "ä".repeat(READ_BYTES_MAX / 8).as_bytes());
+        writer.finish();
+        let mut progress = Progress::new();
+        let mut passes = || {
+            let row = StoredRow { container: &container, clustering: &[7], view: RowView::new(&bytes) };
+            let _ = execution.push(&row).unwrap();
+            progress.passed(row.clustering, &execution)
+        };
+        assert_eq!([passes(), passes(), passes(), passes()], [false, false, false, true]);
+        assert!(progress.state(&execution).is_some());
     }
 }

@@ -42,14 +42,14 @@ pub struct Execution<'c> {
 }
 
 impl<'c> Execution<'c> {
-    /// Begins a statement, which keeps at most so many bytes of rows.
+    /// Begins a statement, which keeps at most so many bytes of rows or groups.
     ///
     /// # Errors
     /// The statement cannot be done.
     pub fn new(select: Select, container: &'c Container, memory_max: usize) -> Result<Self, GridError> {
         let (mut limit, mut order) = (select.limit, select.order);
         let work = match select.what {
-            What::Rows => select.folded.map_or(Work::Rows, |spec| Work::Folded(Box::new(Folded::new(spec)))),
+            What::Rows => select.folded.map_or(Work::Rows, |spec| Work::Folded(Box::new(Folded::new(spec, memory_max)))),
             What::Nearest(..) => {
                 let rows = u64::from(select.offset == 0);
                 limit = Some(limit.map_or(rows, |limit| limit.min(rows)));
@@ -126,6 +126,12 @@ impl<'c> Execution<'c> {
         self.collector.bytes()
     }
 
+    /// Bytes of the rows that its aggregates have looked at.
+    #[must_use]
+    pub fn read_bytes(&self) -> usize {
+        if let Work::Folded(folded) = &self.work { folded.read_bytes() } else { 0 }
+    }
+
     /// What is left of OFFSET and LIMIT.
     #[must_use]
     pub fn left(&self) -> (u64, Option<u64>) {
@@ -139,7 +145,7 @@ impl<'c> Execution<'c> {
     pub fn finish(mut self) -> Result<(Answer, Rest), GridError> {
         match self.work {
             Work::Aggregate(aggregate, _) => return Ok((Answer::Aggregate(aggregate.finish()), Rest::default())),
-            Work::Folded(folded) => return Ok((Answer::Partials(folded.finish()), Rest::default())),
+            Work::Folded(mut folded) => return Ok((Answer::Partials(folded.finish()), Rest::default())),
             Work::Sampling(mut sampler) => sampler.finish(&mut self.collector)?,
             _ => {}
         }

@@ -16,6 +16,9 @@ pub(super) struct Folded {
     spec: Spec,
     columns: Vec<usize>,
     partials: Partials,
+    memory_max: usize,
+    /// Bytes of cells that were looked at.
+    read_bytes: usize,
 }
 
 /// Whether a column's values are aggregated: what SQL makes of them compares and adds as these do.
@@ -39,16 +42,20 @@ pub fn read_spec(bytes: &[u8], container: &Container) -> Result<Spec, GridError>
 }
 
 impl Folded {
-    /// Of no rows. The columns of the spec are those of the container.
-    pub(super) fn new(spec: Spec) -> Self {
+    /// Of no rows; what groups have is told up to so many bytes. The columns of the spec are those of the container.
+    pub(super) fn new(spec: Spec, memory_max: usize) -> Self {
         let columns = spec.columns();
         let spec = spec.over(&columns);
         let partials = Partials::new(&spec);
-        Self { spec, columns: columns.into_iter().map(usize::from).collect(), partials }
+        Self { spec, columns: columns.into_iter().map(usize::from).collect(), partials, memory_max, read_bytes: 0 }
     }
 
     pub(super) fn bytes(&self) -> usize {
         self.partials.bytes()
+    }
+
+    pub(super) fn read_bytes(&self) -> usize {
+        self.read_bytes
     }
 
     pub(super) fn push(&mut self, row: &StoredRow<'_>) {
@@ -60,6 +67,7 @@ impl Folded {
         let mut is_lost = false;
         for ((value, cell), column) in values.iter_mut().zip(&cells).zip(&self.columns) {
             let Some(cell) = cell else { continue };
+            self.read_bytes += cell.len();
             let found = value_of(row.container.definition.columns[*column].element, cell);
             is_lost |= found.is_none();
             *value = found.unwrap_or(Value::Null);
@@ -68,9 +76,19 @@ impl Folded {
             self.partials.lose();
         }
         self.partials.add(&self.spec, |column| values.get(usize::from(column)).copied().unwrap_or(Value::Null));
+        self.bound();
     }
 
-    pub(super) fn finish(&self) -> Vec<u8> {
+    /// The reply has no room for more: rows have to be read instead.
+    fn bound(&mut self) {
+        if self.partials.bytes() > self.memory_max {
+            self.partials.lose();
+        }
+    }
+
+    /// What is encoded has no more bytes than it has in memory.
+    pub(super) fn finish(&mut self) -> Vec<u8> {
+        self.bound();
         let mut encoded = Vec::new();
         self.partials.encode(&self.spec, &mut encoded);
         encoded

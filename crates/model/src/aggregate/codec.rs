@@ -1,6 +1,6 @@
 //! Specs, partials and values as bytes, of one process or of two: lengths and numbers are little-endian.
 
-use super::{Comparison, Condition, Fold, Function, OwnedValue, Spec, Value};
+use super::{CONDITIONS_MAX, Comparison, Condition, FOLDS_MAX, Fold, Function, GROUPS_MAX, OwnedValue, Spec, Value};
 
 /// Bytes that are none of this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -50,9 +50,12 @@ impl<'a> Input<'a> {
         })
     }
 
-    /// So many things, as far as there are bytes for them.
-    fn many<T>(&mut self, read: impl Fn(&mut Self) -> Result<T, Damaged>) -> Result<Vec<T>, Damaged> {
+    /// So many things, as far as there may be and there are bytes for them.
+    fn many<T>(&mut self, most: usize, read: impl Fn(&mut Self) -> Result<T, Damaged>) -> Result<Vec<T>, Damaged> {
         let count = self.short()?;
+        if usize::from(count) > most {
+            return Err(Damaged);
+        }
         (0..count).map(|_| read(self)).collect()
     }
 }
@@ -79,7 +82,7 @@ pub(super) fn put_value(value: Value<'_>, out: &mut Vec<u8>) {
 }
 
 impl Spec {
-    /// Appends it.
+    /// Appends it. It can be read again if it [is bounded](Self::is_bounded).
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&(self.groups.len() as u16).to_le_bytes());
         self.groups.iter().for_each(|column| out.extend_from_slice(&column.to_le_bytes()));
@@ -99,23 +102,24 @@ impl Spec {
     /// Reads it, for rows of so many columns, and gives what follows.
     ///
     /// # Errors
-    /// Bytes that are none, and columns that there are not.
+    /// Bytes that are none, columns that there are not, a spec that is [not bounded](Self::is_bounded).
     pub fn decode(bytes: &[u8], columns: usize) -> Result<(Self, &[u8]), Damaged> {
         let mut input = Input(bytes);
         let column =
             |input: &mut Input<'_>| input.short().and_then(|column| if usize::from(column) < columns { Ok(column) } else { Err(Damaged) });
-        let groups = input.many(column)?;
-        let folds = input.many(|input| {
+        let groups = input.many(GROUPS_MAX, column)?;
+        let folds = input.many(FOLDS_MAX, |input| {
             let function = *FUNCTIONS.get(usize::from(input.byte()?)).ok_or(Damaged)?;
             let column = if function == Function::Rows { input.short()? } else { column(input)? };
             Ok(Fold { function, column })
         })?;
-        let conditions = input.many(|input| {
+        let conditions = input.many(CONDITIONS_MAX, |input| {
             let comparison = *COMPARISONS.get(usize::from(input.byte()?)).ok_or(Damaged)?;
             let column = column(input)?;
             Ok(Condition { column, comparison, value: OwnedValue::from(input.value()?) })
         })?;
-        Ok((Self { groups, folds, conditions }, input.0))
+        let spec = Self { groups, folds, conditions };
+        if spec.is_bounded() { Ok((spec, input.0)) } else { Err(Damaged) }
     }
 }
 

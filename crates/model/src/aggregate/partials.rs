@@ -21,7 +21,7 @@ enum State {
     Extreme(OwnedValue),
 }
 
-/// Values by group. They grow with the groups: [`Partials::bytes`] says how far.
+/// Values by group. They grow with the groups: [`Partials::bytes`] says how far, up to [`BYTES_MAX`].
 #[derive(Debug, Default)]
 pub struct Partials {
     /// The number of each group, by its encoded values.
@@ -35,6 +35,8 @@ pub struct Partials {
     is_lost: bool,
 }
 
+/// What they take at most: what would be more cannot be told.
+pub const BYTES_MAX: usize = 32 << 20;
 /// What a group takes besides its values.
 const GROUP_BYTES: usize = 64;
 
@@ -47,13 +49,13 @@ impl State {
         }
     }
 
-    /// Adds a value, and gives how many bytes more it takes; none if it cannot be told any more.
+    /// Adds a value that may take so many bytes more, and gives how many it takes; none if it cannot be told any more.
     #[inline]
-    fn add(&mut self, function: Function, value: Value<'_>) -> Option<usize> {
+    fn add(&mut self, function: Function, value: Value<'_>, room: usize) -> Option<usize> {
         match self {
             Self::Count(count) => *count += u64::from(function == Function::Rows || value != Value::Null),
             Self::Sum(sum) => return sum.add(value).then_some(0),
-            Self::Extreme(extreme) => return Some(keep(extreme, function, value)),
+            Self::Extreme(extreme) => return keep(extreme, function, value, room),
         }
         Some(0)
     }
@@ -73,7 +75,7 @@ impl State {
     }
 
     /// Adds what another has of the same group, as [`State::add`].
-    fn merge(&mut self, function: Function, input: &mut Input<'_>) -> Result<Option<usize>, Damaged> {
+    fn merge(&mut self, function: Function, input: &mut Input<'_>, room: usize) -> Result<Option<usize>, Damaged> {
         match self {
             Self::Count(count) => *count = count.saturating_add(u64::from_le_bytes(input.array()?)),
             Self::Sum(sum) => {
@@ -82,7 +84,7 @@ impl State {
                 let (real, lost) = (f64::from_le_bytes(input.array()?), f64::from_le_bytes(input.array()?));
                 return Ok(sum.merge(&Sum { count, integer, is_real, real, lost }).then_some(0));
             }
-            Self::Extreme(extreme) => return Ok(Some(keep(extreme, function, input.value()?))),
+            Self::Extreme(extreme) => return Ok(keep(extreme, function, input.value()?, room)),
         }
         Ok(Some(0))
     }
@@ -97,22 +99,27 @@ impl State {
     }
 }
 
-/// Keeps the less, or the greater, of two values, and gives how many bytes more it takes. Null is neither.
+/// Keeps the less, or the greater, of two values, and gives how many bytes more it takes; none, and nothing is kept, if there is no room for them. Null is neither.
 #[inline]
-fn keep(extreme: &mut OwnedValue, function: Function, value: Value<'_>) -> usize {
-    let before = extreme.bytes();
+fn keep(extreme: &mut OwnedValue, function: Function, value: Value<'_>, room: usize) -> Option<usize> {
     let wanted = if function == Function::Least { Ordering::Less } else { Ordering::Greater };
     if value != Value::Null && (*extreme == OwnedValue::Null || value.order(extreme.borrowed()) == wanted) {
+        let taken = value.bytes().saturating_sub(extreme.room());
+        if taken > room {
+            return None;
+        }
         match (&mut *extreme, value) {
             // Its room is used again.
             (OwnedValue::Bytes(kept), Value::Bytes(bytes)) => {
                 kept.clear();
+                kept.reserve_exact(bytes.len());
                 kept.extend_from_slice(bytes);
             }
             (extreme, value) => *extreme = value.to_owned(),
         }
+        return Some(taken);
     }
-    extreme.bytes().saturating_sub(before)
+    Some(0)
 }
 
 impl Partials {
@@ -129,15 +136,19 @@ impl Partials {
     /// Adds a row if it fulfils the conditions. `value` gives its columns.
     #[inline]
     pub fn add<'v>(&mut self, spec: &Spec, value: impl Fn(u16) -> Value<'v>) {
-        if !spec.conditions.iter().all(|condition| condition.holds(value(condition.column))) {
+        if self.is_lost || !spec.conditions.iter().all(|condition| condition.holds(value(condition.column))) {
             return;
         }
-        let group = if spec.groups.is_empty() { 0 } else { self.group_of_row(spec, &value) };
+        let group = if spec.groups.is_empty() { Some(0) } else { self.group_of_row(spec, &value) };
+        let Some(group) = group else {
+            self.is_lost = true;
+            return;
+        };
         let first = group * spec.folds.len();
         let Some(states) = self.states.get_mut(first..first + spec.folds.len()) else { return };
         for (state, fold) in states.iter_mut().zip(&spec.folds) {
             let value = if fold.function == Function::Rows { Value::Null } else { value(fold.column) };
-            let taken = state.add(fold.function, value);
+            let taken = state.add(fold.function, value, BYTES_MAX.saturating_sub(self.bytes));
             self.is_lost |= taken.is_none();
             self.bytes += taken.unwrap_or_default();
         }
@@ -166,18 +177,22 @@ impl Partials {
         self.bytes
     }
 
-    fn group_of_row<'v>(&mut self, spec: &Spec, value: &impl Fn(u16) -> Value<'v>) -> usize {
+    /// None if there is no room for it.
+    fn group_of_row<'v>(&mut self, spec: &Spec, value: &impl Fn(u16) -> Value<'v>) -> Option<usize> {
         let mut key = std::mem::take(&mut self.scratch);
         key.clear();
         for column in &spec.groups {
             // Both zeros are one group.
             let value = if value(*column) == Value::Real(0.0) { Value::Real(0.0) } else { value(*column) };
+            if key.len() + value.bytes() > BYTES_MAX {
+                return None;
+            }
             put_value(value, &mut key);
         }
         let group = match &self.last {
             Some((last, group)) if *last == key => *group,
             _ => {
-                let group = self.group(spec, &key);
+                let group = self.group(spec, &key)?;
                 let (last, number) = self.last.get_or_insert_default();
                 last.clone_from(&key);
                 *number = group;
@@ -185,18 +200,23 @@ impl Partials {
             }
         };
         self.scratch = key;
-        group
+        Some(group)
     }
 
-    fn group(&mut self, spec: &Spec, key: &[u8]) -> usize {
+    /// The number of a group, which may be a new one; none if there is no room for it.
+    fn group(&mut self, spec: &Spec, key: &[u8]) -> Option<usize> {
         if let Some(number) = self.numbers.get(key) {
-            return *number;
+            return Some(*number);
+        }
+        let taken = GROUP_BYTES + key.len() + spec.folds.len() * size_of::<State>();
+        if taken > BYTES_MAX.saturating_sub(self.bytes) {
+            return None;
         }
         let number = self.numbers.len();
         self.numbers.insert(key.into(), number);
         self.states.extend(spec.folds.iter().map(State::new));
-        self.bytes += GROUP_BYTES + key.len() + spec.folds.len() * size_of::<State>();
-        number
+        self.bytes += taken;
+        Some(number)
     }
 
     /// Appends them.
@@ -220,17 +240,20 @@ impl Partials {
     /// Bytes that are none.
     pub fn merge(&mut self, spec: &Spec, encoded: &[u8]) -> Result<(), Damaged> {
         let mut input = Input(encoded);
-        if input.byte()? != 0 {
-            self.is_lost = true;
+        self.is_lost |= input.byte()? != 0;
+        if self.is_lost {
             return Ok(());
         }
         for _ in 0..input.length()? {
             let length = input.length()?;
             let key = input.take(length)?;
             values(spec, key)?;
-            let first = self.group(spec, key) * spec.folds.len();
-            for (state, fold) in self.states[first..].iter_mut().zip(&spec.folds) {
-                let taken = state.merge(fold.function, &mut input)?;
+            let Some(group) = self.group(spec, key) else {
+                self.is_lost = true;
+                return Ok(());
+            };
+            for (state, fold) in self.states[group * spec.folds.len()..].iter_mut().zip(&spec.folds) {
+                let taken = state.merge(fold.function, &mut input, BYTES_MAX.saturating_sub(self.bytes))?;
                 self.is_lost |= taken.is_none();
                 self.bytes += taken.unwrap_or_default();
             }

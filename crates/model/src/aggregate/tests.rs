@@ -142,3 +142,61 @@ fn what_they_take_is_known() {
     merged.merge(&spec, &encoded).unwrap();
     assert!((100_000..110_000).contains(&merged.bytes()), "{}", merged.bytes());
 }
+
+#[test]
+fn specs_that_repeat_or_have_too_much_are_not_read() {
+    let condition = Condition { column: 0, comparison: Comparison::Equal, value: OwnedValue::Null };
+    let is_read = |spec: &Spec| {
+        let mut bytes = Vec::new();
+        spec.encode(&mut bytes);
+        Spec::decode(&bytes, 300).is_ok()
+    };
+    let groups = |groups: Vec<u16>| Spec { groups, ..Spec::default() };
+    let folds = |folds: Vec<Fold>| Spec { folds, ..Spec::default() };
+    let counts = |count: u16| folds((0..count).map(|column| Fold { function: Function::Count, column }).collect());
+    let conditions = |count: usize| Spec { conditions: vec![condition.clone(); count], ..Spec::default() };
+    for (spec, is_bounded) in [
+        (groups((0..64).collect()), true),
+        (groups((0..65).collect()), false),
+        (groups(vec![1, 2, 1]), false),
+        (groups(vec![0; usize::from(u16::MAX)]), false),
+        (counts(256), true),
+        (counts(257), false),
+        (folds(vec![FOLDS[1], FOLDS[2], FOLDS[1]]), false),
+        (folds(vec![FOLDS[0], Fold { column: 7, ..FOLDS[0] }]), false),
+        (conditions(64), true),
+        (conditions(65), false),
+    ] {
+        assert_eq!((spec.is_bounded(), is_read(&spec)), (is_bounded, is_bounded), "{spec:?}");
+    }
+}
+
+#[test]
+fn what_would_take_too_much_cannot_be_told() {
+    let long = vec![7; BYTES_MAX / 2 + 1];
+    let texts = |spec: &Spec, values: &[Value<'_>]| {
+        let mut partials = Partials::new(spec);
+        values.iter().for_each(|one| partials.add(spec, |_| *one));
+        assert!(partials.bytes() <= BYTES_MAX);
+        partials
+    };
+    let by = |groups: &[u16], folds: &[Fold]| Spec { groups: groups.to_vec(), folds: folds.to_vec(), ..Spec::default() };
+    let two = by(&[1, 2], &[]);
+    assert!(texts(&two, &[Value::Bytes(&long)]).is_lost(), "one group that is too long");
+    let (half, one) = (long.as_slice(), by(&[1], &[]));
+    assert!(!texts(&one, &[Value::Bytes(half), Value::Bytes(half)]).is_lost());
+    let other = vec![8; half.len()];
+    assert!(texts(&one, &[Value::Bytes(half), Value::Bytes(&other)]).is_lost(), "too many");
+    let ends = [Fold { function: Function::Least, column: 1 }, Fold { function: Function::Greatest, column: 1 }];
+    assert!(!texts(&by(&[], &ends[..1]), &[Value::Bytes(half), Value::Bytes(b""), Value::Bytes(half)]).is_lost());
+    assert!(texts(&by(&[], &ends), &[Value::Bytes(half)]).is_lost(), "two values that are too long");
+    let (mut merged, mut encoded) = (Partials::new(&one), Vec::new());
+    texts(&one, &[Value::Bytes(half)]).encode(&one, &mut encoded);
+    merged.merge(&one, &encoded).unwrap();
+    assert!(!merged.is_lost());
+    encoded.clear();
+    texts(&one, &[Value::Bytes(&other)]).encode(&one, &mut encoded);
+    merged.merge(&one, &encoded).unwrap();
+    assert!(merged.is_lost(), "merged, too");
+    assert!(merged.bytes() <= BYTES_MAX);
+}

@@ -62,6 +62,12 @@ impl Value<'_> {
         }
     }
 
+    /// What a copy takes besides itself.
+    #[inline]
+    pub(super) fn bytes(self) -> usize {
+        if let Self::Bytes(bytes) = self { bytes.len() } else { 0 }
+    }
+
     /// A copy.
     #[must_use]
     pub fn to_owned(self) -> OwnedValue {
@@ -87,9 +93,9 @@ fn integer_and_real(integer: i64, real: f64) -> Ordering {
 }
 
 impl OwnedValue {
-    /// What it takes besides itself.
-    pub(super) fn bytes(&self) -> usize {
-        if let Self::Bytes(bytes) = self { bytes.len() } else { 0 }
+    /// What it takes besides itself, used or not.
+    pub(super) fn room(&self) -> usize {
+        if let Self::Bytes(bytes) = self { bytes.capacity() } else { 0 }
     }
 
     /// The value, borrowed.

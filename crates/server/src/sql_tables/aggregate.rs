@@ -14,11 +14,10 @@ use cql::exec::{aggregating, can_aggregate};
 use load::cql::client::ClientError;
 use model::DataType;
 use model::aggregate::{self, Comparison, Fold, Function, OwnedValue, Partials, Spec};
-use sql::{Aggregate, Aggregation, GroupRows, Operator, Value};
+use sql::{Aggregate, Aggregation, Condition, GroupRows, Operator, Value};
 
-/// Groups of a statement, and what they may take: more are SQLite's to sort, which can spill.
+/// Groups of a statement, which bound their bytes themselves: more are SQLite's to sort, which can spill.
 const GROUPS_MAX: usize = 65_536;
-const BYTES_MAX: usize = 32 << 20;
 /// CQL's code of what is not the protocol: the node cannot aggregate these rows.
 const PROTOCOL: i32 = 0x000A;
 
@@ -29,8 +28,8 @@ pub(super) fn aggregate(
     wanted: &Aggregation,
     is_over: &dyn Fn() -> bool,
 ) -> Result<Option<GroupRows>, TablesError> {
-    // Tables of the system are not where rows lie.
-    if table.is_system {
+    // Tables of the system are not where rows lie, and one row is there faster than what is made of it.
+    if table.is_system || is_one_row(table, &wanted.conditions) {
         return Ok(None);
     }
     let counts_all =
@@ -57,13 +56,22 @@ pub(super) fn aggregate(
                 Err(TablesError::Client(ClientError::Refused { code: PROTOCOL, .. })) => return Ok(None),
                 Err(error) => return Err(error),
             };
-            if is_over() || partials.is_lost() || partials.groups() > GROUPS_MAX || partials.bytes() > BYTES_MAX {
+            if is_over() || partials.is_lost() || partials.groups() > GROUPS_MAX {
                 return Ok(None);
             }
         }
     }
     let rows = partials.finish(&spec).into_iter().map(|row| shown(table, wanted, row)).collect();
     Ok(Some(GroupRows::new(rows)))
+}
+
+/// Whether the whole primary key is told: the node answers such a statement in one look, with no page.
+fn is_one_row(table: &CqlTable, conditions: &[Condition]) -> bool {
+    let is_told = |column: usize| {
+        let mut of_column = conditions.iter().filter(|condition| condition.column == column && condition.operator == Operator::Equal);
+        of_column.any(|condition| matches!(bound(&table.columns[column].data_type, Operator::Equal, &condition.value), Bound::Told(..)))
+    };
+    table.has_identity && (0..table.key_len).all(is_told)
 }
 
 /// Nothing compares with null.
@@ -110,12 +118,13 @@ fn spec(table: &CqlTable, wanted: &Aggregation) -> Option<(Spec, Vec<usize>)> {
         };
         spec.conditions.push(aggregate::Condition { column, comparison, value });
     }
-    Some((spec, columns))
+    spec.is_bounded().then_some((spec, columns))
 }
 
 /// A comparison in the values that the node aggregates; none if it has none that is fulfilled by the same rows.
 fn compared(data_type: &DataType, operator: Operator, value: &Value) -> Option<(Operator, OwnedValue)> {
-    let is_text_to_sql = matches!(data_type, DataType::Timestamp | DataType::Date | DataType::Time | DataType::Uuid | DataType::TimeUuid);
+    let is_time = matches!(data_type, DataType::Timestamp | DataType::Date | DataType::Time);
+    let is_text_to_sql = is_time || matches!(data_type, DataType::Uuid | DataType::TimeUuid);
     Some(match value {
         Value::Null => (operator, OwnedValue::Null),
         Value::Integer(value) => (operator, OwnedValue::Integer(*value)),
@@ -125,8 +134,8 @@ fn compared(data_type: &DataType, operator: Operator, value: &Value) -> Option<(
         Value::Text(_) => match bound(data_type, operator, value) {
             Bound::Told(operator, bytes) => (operator, plain(data_type, bytes)?),
             Bound::Never => (operator, OwnedValue::Null),
-            // All times are less than the text.
-            Bound::Untold if matches!(operator, Operator::Less | Operator::LessEqual) => {
+            // All times are less than the text. Identifiers are not told how they compare with it.
+            Bound::Untold if is_time && matches!(operator, Operator::Less | Operator::LessEqual) => {
                 (Operator::GreaterEqual, OwnedValue::Integer(i64::MIN))
             }
             Bound::Untold => return None,
@@ -173,5 +182,75 @@ fn value_of(data_type: &DataType, value: OwnedValue) -> Value {
         (DataType::Text | DataType::Ascii, OwnedValue::Bytes(bytes)) => String::from_utf8(bytes).map_or(Value::Null, Value::Text),
         (_, OwnedValue::Bytes(bytes)) => Value::Blob(bytes),
         (_, value) => number(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sql_tables::test_schema::schema;
+
+    const OPERATORS: [Operator; 5] = [Operator::Equal, Operator::Less, Operator::LessEqual, Operator::Greater, Operator::GreaterEqual];
+
+    fn text(text: &str) -> Value {
+        Value::Text(text.to_owned())
+    }
+
+    #[test]
+    fn identifiers_compare_with_no_part_of_a_text() {
+        let id = "00000000-0000-0000-0000-000000000001";
+        for (data_type, operator) in [DataType::Uuid, DataType::TimeUuid].iter().flat_map(|kind| OPERATORS.map(|operator| (kind, operator)))
+        {
+            for (value, is_id) in [("5", false), ("8", false), ("", false), (id, true)] {
+                let expected = match (operator, is_id) {
+                    (Operator::Equal, true) => Some((operator, OwnedValue::Bytes(1_u128.to_be_bytes().to_vec()))),
+                    (Operator::Equal, false) => Some((operator, OwnedValue::Null)),
+                    _ => None,
+                };
+                // A version 1 has other digits.
+                if is_id && *data_type == DataType::TimeUuid {
+                    continue;
+                }
+                assert_eq!(compared(data_type, operator, &text(value)), expected, "{data_type:?} {operator:?} {value}");
+            }
+        }
+    }
+
+    #[test]
+    fn all_times_are_less_than_some_texts() {
+        let all = Some((Operator::GreaterEqual, OwnedValue::Integer(i64::MIN)));
+        for data_type in [DataType::Timestamp, DataType::Date, DataType::Time] {
+            assert_eq!(compared(&data_type, Operator::Less, &text("x")), all, "{data_type:?}");
+            assert_eq!(compared(&data_type, Operator::Greater, &text("x")), Some((Operator::Greater, OwnedValue::Null)), "{data_type:?}");
+        }
+    }
+
+    fn wanted(conditions: &[(usize, Operator, Value)]) -> Aggregation {
+        let condition =
+            |(column, operator, value): &(usize, Operator, Value)| Condition { column: *column, operator: *operator, value: value.clone() };
+        Aggregation { groups: Vec::new(), folds: vec![(Aggregate::Sum, 2)], conditions: conditions.iter().map(condition).collect() }
+    }
+
+    fn table() -> CqlTable {
+        let schema = schema(&["CREATE TABLE ks.t (p int, c text, v int, PRIMARY KEY (p, c))"]);
+        CqlTable::new(schema.table("ks", "t").unwrap_or_else(|| unreachable!("it was made")), "ks", true)
+    }
+
+    #[test]
+    fn one_row_is_read() {
+        let table = table();
+        let is_one = |conditions: &[(usize, Operator, Value)]| is_one_row(&table, &wanted(conditions).conditions);
+        let (p, c) = ((0, Operator::Equal, Value::Integer(5)), (1, Operator::Equal, text("a")));
+        assert!(is_one(&[p.clone(), c.clone(), (2, Operator::Less, Value::Integer(9))]));
+        assert!(!is_one(std::slice::from_ref(&p)));
+        assert!(!is_one(&[p.clone(), (1, Operator::LessEqual, text("a"))]));
+        assert!(!is_one(&[c, (0, Operator::Equal, Value::Real(5.0))]), "the node is not told of it");
+    }
+
+    #[test]
+    fn no_more_is_asked_than_is_read() {
+        let condition = (2, Operator::Greater, Value::Integer(0));
+        assert!(spec(&table(), &wanted(&vec![condition.clone(); 64])).is_some());
+        assert!(spec(&table(), &wanted(&vec![condition; 65])).is_none());
     }
 }

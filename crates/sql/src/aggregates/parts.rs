@@ -5,7 +5,7 @@ use crate::tables::Table;
 use std::ops::Range;
 
 /// What may stand before a bracket: keywords, and functions of a row's values.
-pub(super) const BEFORE_BRACKETS: [&str; 44] = [
+const BEFORE_BRACKETS: [&str; 44] = [
     "SELECT",
     "DISTINCT",
     "ALL",
@@ -51,6 +51,11 @@ pub(super) const BEFORE_BRACKETS: [&str; 44] = [
     "TO_EPOCH_MS",
     "EXTRACT",
 ];
+
+/// Whether a bracket after this word is known. In quotes it may be a function of any name.
+pub(super) fn may_precede_bracket(word: &Word<'_>) -> bool {
+    word.kind == WordKind::Symbol || BEFORE_BRACKETS.iter().any(|known| word.is(known))
+}
 
 /// The column that a word names.
 pub(super) fn column(word: &Word<'_>, table: &Table) -> Option<usize> {

@@ -2,7 +2,7 @@
 //!
 //! What is not known here is no such statement. It costs time then, and is right.
 
-use super::parts::{BEFORE_BRACKETS, at_depth_0, closing, column_at, only_column};
+use super::parts::{at_depth_0, closing, column_at, may_precede_bracket, only_column};
 use super::terms;
 use crate::syntax::{Word, WordKind};
 use crate::tables::{Aggregate, ColumnType, Table};
@@ -28,7 +28,7 @@ pub(super) struct Shape {
 }
 
 /// What makes a statement something else.
-const OTHER: [&str; 19] = [
+const OTHER: [&str; 18] = [
     "SELECT",
     "UNION",
     "EXCEPT",
@@ -47,8 +47,10 @@ const OTHER: [&str; 19] = [
     "MATCH",
     "REGEXP",
     "RAISE",
-    "ROWID",
 ];
+
+/// What SQLite calls the number of a row, in quotes or not: groups have others.
+const ROW_NUMBERS: [&str; 3] = ["ROWID", "OID", "_ROWID_"];
 
 const CLAUSES: [&str; 5] = ["WHERE", "GROUP", "HAVING", "ORDER", "LIMIT"];
 
@@ -56,8 +58,15 @@ impl Shape {
     /// A statement's; none if it is no such.
     pub(super) fn of(words: &[Word<'_>], table: &Table) -> Option<Self> {
         let (first, rest) = words.split_first()?;
-        let is_other =
-            |word: &Word<'_>| OTHER.iter().any(|other| word.is(other)) || (word.kind == WordKind::Quoted && word.text.contains('#'));
+        let is_row_number = |word: &Word<'_>| {
+            // A text may be a name behind a point.
+            let name = word.text.trim_matches(['"', '`', '\'', '[', ']']);
+            ROW_NUMBERS.iter().any(|known| name.eq_ignore_ascii_case(known))
+        };
+        let is_other = |word: &Word<'_>| {
+            let is_quoted_sign = word.kind == WordKind::Quoted && word.text.contains('#');
+            OTHER.iter().any(|other| word.is(other)) || is_quoted_sign || is_row_number(word)
+        };
         if !first.is("SELECT") || rest.iter().any(is_other) || words.iter().any(|word| word.text.starts_with('#')) {
             return None;
         }
@@ -77,7 +86,12 @@ impl Shape {
         };
         let rest = shape.clauses(words, source.end)?;
         if let Some(group_by) = shape.group_by.clone() {
-            shape.groups = words[group_by].split(|word| word.is_symbol(',')).map(|item| only_column(item, table)).collect::<Option<_>>()?;
+            for item in words[group_by].split(|word| word.is_symbol(',')) {
+                let column = only_column(item, table)?;
+                if !shape.groups.contains(&column) {
+                    shape.groups.push(column);
+                }
+            }
         }
         let parts = [Some(1..from), shape.having.clone(), Some(rest..end)];
         for part in parts.into_iter().flatten() {
@@ -129,7 +143,7 @@ impl Shape {
                 self.calls.push((call, number));
                 continue;
             }
-            if calls && word.kind == WordKind::Plain && !BEFORE_BRACKETS.iter().any(|known| word.is(known)) {
+            if calls && !may_precede_bracket(word) {
                 return None;
             }
             let is_all = word.is_symbol('*') && is_before_list(words.get(at.wrapping_sub(1)));

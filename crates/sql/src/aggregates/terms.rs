@@ -1,6 +1,6 @@
 //! Conditions that the table is told, or that SQLite can look at in the groups.
 
-use super::parts::{BEFORE_BRACKETS, at_depth_0, column, column_at};
+use super::parts::{at_depth_0, column, column_at, may_precede_bracket};
 use crate::syntax::{Word, WordKind};
 use crate::tables::Table;
 
@@ -30,9 +30,7 @@ fn next_and(condition: &[Word<'_>], start: usize) -> usize {
 
 /// Whether a part is a comparison of a column with what is no column, or is about columns of groups.
 fn term(term: &[Word<'_>], table: &Table, groups: &[usize]) -> Option<()> {
-    let is_known = |pair: &[Word<'_>]| {
-        !pair[1].is_symbol('(') || pair[0].kind != WordKind::Plain || BEFORE_BRACKETS.iter().any(|known| pair[0].is(known))
-    };
+    let is_known = |pair: &[Word<'_>]| !pair[1].is_symbol('(') || may_precede_bracket(&pair[0]);
     let columns: Vec<usize> = (0..term.len()).filter_map(|at| column_at(term, at, table)).collect();
     if columns.is_empty() || !term.windows(2).all(is_known) {
         return None;

@@ -242,6 +242,9 @@ fn which_statements_are_aggregated_is_known() {
         "SELECT MIN(name) AS least, MAX(bytes) FROM t HAVING COUNT(*) > 1",
         "SELECT SUM(kind) FROM t WHERE kind = NULL",
         "SELECT COUNT(*) FROM t WHERE kind > ABS(-1) -- the end",
+        "SELECT kind, COUNT(*) FROM t GROUP BY kind, t.kind, \"kind\"",
+        "SELECT COUNT(*)\"n\", SUM(x)'s' FROM\"t\"WHERE kind>0",
+        "SELECT/*/ a comment */COUNT(*)/**/FROM t",
     ] {
         assert!(aggregates(sql), "{sql}");
     }
@@ -272,6 +275,16 @@ fn which_statements_are_aggregated_is_known() {
         "SELECT COUNT(*) FROM t WHERE name = 'a' COLLATE NOCASE",
         "SELECT COUNT(*) FROM t WHERE kind <> 1",
         "SELECT COUNT(*) FROM t WHERE rowid = 1",
+        "SELECT COUNT(*), MAX(oid) FROM t",
+        "SELECT kind, COUNT(*) FROM t GROUP BY kind ORDER BY _rowid_",
+        "SELECT kind, \"rowid\", COUNT(*) FROM t GROUP BY kind",
+        "SELECT kind, t.[OID], COUNT(*) FROM t GROUP BY kind",
+        "SELECT kind, t.'rowid', COUNT(*) FROM t GROUP BY kind",
+        "SELECT kind, \"COUNT\"(*) FROM t GROUP BY kind",
+        "SELECT [sum](x), COUNT(*) FROM t",
+        "SELECT `total`(kind), kind FROM t GROUP BY kind",
+        "SELECT kind, COUNT(*) FROM t GROUP BY kind HAVING \"count\"(*) > 1",
+        "SELECT kind, COUNT(*) FROM t WHERE kind > \"abs\"(1) GROUP BY kind",
         "SELECT kind + 1, COUNT(*) FROM t GROUP BY kind + 1",
         "SELECT kind, COUNT(*) FROM t GROUP BY 1",
         "SELECT kind AS k, COUNT(*) FROM t GROUP BY k",
@@ -304,4 +317,36 @@ fn what_the_source_says_is_what_the_statement_says() {
     assert!(matches!(failed, Err(QueryError::Source(error)) if error.to_string() == "the source is broken"));
     let overflowing = "SELECT SUM(id) * 9223372036854775807 * 2, ABS(-9223372036854775807 - MAX(b)) FROM t";
     assert!(matches!(all(&tables, overflowing), Err(QueryError::Computation(message)) if message == "integer overflow"));
+}
+
+#[test]
+fn what_is_written_anew_means_the_same() {
+    let (able, unable) = (Arc::new(Aggregating::new(true)), Arc::new(Aggregating::new(false)));
+    for sql in [
+        "SELECT COUNT(*)\"n\" FROM t",
+        "SELECT SUM(kind)'s', COUNT(*)n FROM\"t\"WHERE kind>0",
+        "SELECT name, COUNT(*) FROM t GROUP BY name HAVING name = COUNT(*)",
+        "SELECT name, COUNT(*) FROM t GROUP BY name HAVING COUNT(*) > name ORDER BY name",
+        "SELECT name, CASE WHEN name = MIN(b) + 10 THEN 1 WHEN name < SUM(kind) THEN 2 END, name IN (COUNT(*)) FROM t GROUP BY name",
+        "SELECT bytes, MAX(name) = bytes, - COUNT(*), 1 - -SUM(kind) FROM t GROUP BY bytes ORDER BY COUNT(*), bytes",
+        "SELECT/*/ COUNT(*) */COUNT(x)/**/FROM t",
+        "SELECT kind, COUNT(*) FROM t GROUP BY kind, kind",
+        "SELECT kind, \"COUNT\"(*) FROM t GROUP BY kind",
+        "SELECT [sum](x) > 0, `total`(kind), COUNT(*) FROM t",
+    ] {
+        assert_same(sql, all(&able, sql).unwrap(), all(&unable, sql).unwrap());
+    }
+}
+
+#[test]
+fn affinities_of_aggregates_are_those_of_functions() {
+    let tables = Arc::new(Aggregating::new(true));
+    let count = |end: &i64| all(&tables, &format!("SELECT COUNT(*) FROM t WHERE name = '10' AND id < {end}")).unwrap();
+    let end = (0..300).find(|end| count(end) == [[Value::Integer(10)]]).unwrap();
+    // A column of texts makes one of what a function gives.
+    let of = format!("FROM t WHERE name = '10' AND id < {end} GROUP BY name");
+    let row = [[Value::Text("10".to_owned()), Value::Integer(1)]];
+    assert_eq!(all(&tables, &format!("SELECT name, name = COUNT(*) {of}")).unwrap(), row);
+    assert_eq!(all(&tables, &format!("SELECT name, CASE WHEN name = COUNT(*) THEN 1 END {of} HAVING name = COUNT(*)")).unwrap(), row);
+    assert_eq!(tables.scanned.load(Ordering::Relaxed), 0);
 }

@@ -9,11 +9,12 @@ pub(super) fn column(fold: usize) -> String {
     format!("#{fold}")
 }
 
-/// Writes it. What is put in begins on a line of its own, behind any comment.
+/// Writes it. What is put in has a space before and after it: in the statement no word may have been next to what it takes the place of.
+/// What a function gives has no affinity, a column without a type has that of bytes: `+` takes it off.
 pub(super) fn write(sql: &str, words: &[Word<'_>], shape: &Shape) -> String {
     // What stands in place of which part of the text.
     let mut changes = vec![(span(words, &shape.from), format!("{} AS {}", quoted(TABLE), quoted(&shape.name)))];
-    changes.extend(shape.calls.iter().map(|(call, fold)| (span(words, call), quoted(&column(*fold)))));
+    changes.extend(shape.calls.iter().map(|(call, fold)| (span(words, call), format!("+{}", quoted(&column(*fold))))));
     if let Some(condition) = &shape.condition {
         let (start, end) = span(words, condition);
         changes.push(((start, start), "(".to_owned()));
@@ -34,7 +35,9 @@ pub(super) fn write(sql: &str, words: &[Word<'_>], shape: &Shape) -> String {
     let (mut written, mut taken) = (String::with_capacity(sql.len() + 64), 0);
     for ((start, end), text) in changes {
         written.push_str(&sql[taken..start]);
+        written.push(' ');
         written.push_str(&text);
+        written.push(' ');
         taken = end;
     }
     written.push_str(&sql[taken..]);

@@ -79,8 +79,9 @@ pub fn words(sql: &str) -> Result<Vec<Word<'_>>, SyntaxError> {
             at += rest.find('\n').unwrap_or(rest.len());
             continue;
         }
-        if rest.starts_with("/*") {
-            at += rest.find("*/").ok_or_else(|| SyntaxError("a comment does not end".to_owned()))? + 2;
+        if let Some(comment) = rest.strip_prefix("/*") {
+            // The star that begins it does not end it.
+            at += comment.find("*/").ok_or_else(|| SyntaxError("a comment does not end".to_owned()))? + 4;
             continue;
         }
         let (kind, length) = word(first, rest)?;

@@ -1,6 +1,6 @@
 //! Rows that become the aggregates of SQL: what this server's own SQL asks for in place of pages of rows.
 //!
-//! A page ends after a number of rows or groups, so that nothing that is asked of a core is long, and whoever asks can stop in between.
+//! A page ends after a number of rows, of their bytes, or of groups, so that nothing that is asked of a core is long, and whoever asks can stop in between.
 
 use super::paging::invalid;
 use crate::CqlError;
@@ -14,6 +14,8 @@ use smallvec::SmallVec;
 
 /// Rows of a page: some tens of milliseconds of a core.
 const ROWS_MAX: u64 = 100_000;
+/// Bytes of the rows of a page that are looked at: as long.
+const READ_BYTES_MAX: usize = 16 << 20;
 /// Groups of a page, and what they may take.
 const GROUPS_MAX: usize = 4_096;
 const BYTES_MAX: usize = 1 << 20;
@@ -101,6 +103,7 @@ pub(super) struct Folded {
     kinds: Vec<Option<Kind>>,
     partials: Partials,
     rows: u64,
+    read_bytes: usize,
 }
 
 impl Folded {
@@ -121,19 +124,20 @@ impl Folded {
             return Err(invalid());
         }
         let partials = Partials::new(&spec);
-        Ok(Self { spec, kinds, partials, rows: 0 })
+        Ok(Self { spec, kinds, partials, rows: 0, read_bytes: 0 })
     }
 
     /// Whether the page ends before more rows are added.
     pub(super) fn is_full(&self) -> bool {
-        let is_long = self.rows >= ROWS_MAX || self.partials.groups() >= GROUPS_MAX || self.partials.bytes() >= BYTES_MAX;
-        is_long || self.partials.is_lost()
+        let is_long = self.rows >= ROWS_MAX || self.read_bytes >= READ_BYTES_MAX;
+        is_long || self.partials.groups() >= GROUPS_MAX || self.partials.bytes() >= BYTES_MAX || self.partials.is_lost()
     }
 
     /// Adds the rows of a chunk.
     pub(super) fn take(&mut self, chunk: &Gathered<'_>) -> Result<(), CqlError> {
         let damaged = |_| CqlError::Server("a shard's reply cannot be read".to_owned());
         self.rows += u64::from(chunk.row_count);
+        self.read_bytes += chunk.rows.len();
         let mut reader = Reader::new(chunk.rows);
         let mut values: SmallVec<[Value<'_>; 8]> = SmallVec::new();
         let mut is_lost = false;

@@ -187,12 +187,18 @@ impl Output {
             Mode::Final(_) => Ok(Taken::PageComplete),
             Mode::Grouped(_) => self.take_groups(plan, chunk, surroundings),
             Mode::Folded(folded) => {
+                // Only after an extent's end: it may have been the last one.
                 if folded.is_full() {
                     self.next = Some(start.clone());
                     return Ok(Taken::PageComplete);
                 }
                 folded.take(chunk)?;
-                Ok(if chunk.end == End::Finished { Taken::AllOfExtent } else { Taken::Part })
+                let is_full = folded.is_full();
+                Ok(match chunk.end {
+                    End::Finished => Taken::AllOfExtent,
+                    _ if is_full => self.complete(chunk),
+                    _ => Taken::Part,
+                })
             }
         }
     }

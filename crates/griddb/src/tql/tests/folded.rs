@@ -61,3 +61,27 @@ fn what_is_not_folded_is_refused() {
         assert!(parse(text, &container, NOW_MS).unwrap().fold(spec(1)).is_err(), "{text}");
     }
 }
+
+#[test]
+fn what_the_reply_has_no_room_for_cannot_be_told() {
+    let (container, rows) = people();
+    let asked = Spec { groups: vec![1], folds: vec![fold(Function::Greatest, 2)], ..Spec::default() };
+    let answer = |memory_max: usize, rows: &Rows| {
+        let mut select = parse("SELECT *", &container, NOW_MS).unwrap();
+        select.fold(asked.clone()).unwrap();
+        let mut execution = Execution::new(select, &container, memory_max).unwrap();
+        for (key, bytes) in rows {
+            let _ = execution.push(&StoredRow { container: &container, clustering: key, view: RowView::new(bytes) }).unwrap();
+        }
+        assert!(rows.is_empty() || execution.read_bytes() > 40, "names, and a size of eight bytes");
+        let Answer::Partials(found) = execution.finish().unwrap().0 else { panic!("aggregates are expected") };
+        assert!(found.len() <= memory_max.max(5), "{}: five bytes say that there is none", found.len());
+        let mut partials = Partials::new(&asked);
+        partials.merge(&asked, &found).unwrap();
+        (!partials.is_lost()).then(|| partials.groups())
+    };
+    assert_eq!(answer(1 << 20, &rows), Some(5));
+    assert_eq!(answer(300, &rows), None);
+    assert_eq!(answer(0, &rows), None);
+    assert_eq!(answer(0, &Rows::new()), Some(0));
+}
