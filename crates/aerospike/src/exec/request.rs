@@ -21,7 +21,7 @@ pub(super) struct Request<'a> {
     /// The key as the wire has it.
     pub(super) key: Option<&'a [u8]>,
     /// What the record has to meet.
-    pub(super) filter: Option<&'a [u8]>,
+    pub(super) filter: Option<&'a Result<Filter<'a>, ResultCode>>,
     pub(super) operations: Operations<'a>,
     pub(super) limits: Limits,
     /// The record's index in its batch.
@@ -82,12 +82,13 @@ impl<'a> Request<'a> {
     /// Refuses a record that does not meet the filter.
     pub(super) fn check_filter(&self, context: &Context, record: &Record<'_>) -> Result<(), ResultCode> {
         if let Some(Selection { filter: Some(filter) }) = self.selection
-            && !filter.is_met(record, self.set)
+            && !filter.is_met(record, self.set, &mut 0)
         {
             return Err(ResultCode::FILTERED_OUT);
         }
         let Some(filter) = self.filter else { return Ok(()) };
-        let accepts = Filter::parse(filter)?.accepts(&self.subject(context, Some(record), &Known(record, self.set)));
+        let filter = filter.as_ref().map_err(|code| *code)?;
+        let accepts = filter.accepts(&self.subject(context, Some(record), &Known(record, self.set)));
         if accepts { Ok(()) } else { Err(ResultCode::FILTERED_OUT) }
     }
 

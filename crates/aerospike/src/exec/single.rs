@@ -3,6 +3,7 @@
 use super::read::RENEWAL_PERCENT;
 use super::request::{Limits, Request, Role, is_write};
 use super::target::current;
+use crate::expression::Filter;
 use crate::wire::{Attributes, Fields, Kind, Message, Operations, Proto, TransactionFields, info3};
 use base::{TableId, Token};
 use model::Table;
@@ -98,6 +99,8 @@ fn run(
 ) -> Result<(), Stop> {
     let (table, set) = current(store, table)?;
     let What { attributes, key, filter, operations, transaction } = *what;
+    let filter = filter.map(Filter::parse);
+    let filter = filter.as_ref();
     let request = Request { table, set, digest, attributes, key, filter, operations, limits, index: 0, transaction, selection: None };
     let start = reply.len();
     let proto = Proto::begin(reply, Kind::Message);

@@ -2,6 +2,7 @@
 
 mod cluster;
 mod database;
+mod geo;
 mod jobs;
 mod many;
 mod policies;

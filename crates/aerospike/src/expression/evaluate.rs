@@ -56,6 +56,11 @@ impl<'e> Evaluation<'e> {
         Self { subject, variables: Vec::new(), bytes_left: OPERATION_BYTES_MAX }
     }
 
+    /// How many bytes its operations have looked at and given.
+    pub(super) fn spent(&self) -> usize {
+        OPERATION_BYTES_MAX - self.bytes_left
+    }
+
     /// What an expression gives; none if that cannot be known.
     pub(super) fn value(&mut self, node: &'e Node<'e>) -> Option<Value<'e>> {
         match node {
@@ -108,7 +113,10 @@ impl<'e> Evaluation<'e> {
 
     fn shape(&mut self, side: &'e GeoSide<'e>) -> Option<Cow<'e, Shape>> {
         match side {
-            GeoSide::Known(shape) => Some(Cow::Borrowed(shape)),
+            GeoSide::Known(shape) => {
+                self.bytes_left = self.bytes_left.checked_sub(shape.bytes_a_place())?;
+                Some(Cow::Borrowed(shape))
+            }
             GeoSide::Given(node) => match self.value(node)? {
                 Value::Bytes(Type::GeoJson, text) => {
                     self.bytes_left = self.bytes_left.checked_sub(text.len())?;

@@ -21,12 +21,14 @@ mod value;
 pub(crate) use evaluate::Subject;
 
 use crate::ResultCode;
+use crate::geo::Shape;
 use crate::operate::Change;
 use crate::value::msgpack::Head;
 use crate::value::{Particle, ParticleType};
 use evaluate::Evaluation;
 use node::Node;
 use parse::{Known, Parser};
+use std::cell::Cell;
 use value::{Type, Value};
 
 /// What a client wants of an operation with an expression.
@@ -39,7 +41,11 @@ mod flags {
 }
 
 /// A condition that records have to meet.
-pub(crate) struct Filter<'a>(Node<'a>);
+pub(crate) struct Filter<'a> {
+    node: Node<'a>,
+    /// How many bytes it has looked at since that was asked for.
+    spent: Cell<usize>,
+}
 
 impl<'a> Filter<'a> {
     /// Reads a filter.
@@ -49,14 +55,22 @@ impl<'a> Filter<'a> {
     pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, ResultCode> {
         let mut parser = Parser::new(bytes);
         match parser.expression()? {
-            (node, None | Some(Type::Bool)) if parser.is_empty() => Ok(Self(node)),
+            (node, None | Some(Type::Bool)) if parser.is_empty() => Ok(Self { node, spent: Cell::new(0) }),
             _ => Err(ResultCode::PARAMETER),
         }
     }
 
     /// Whether it is true of a record.
     pub(crate) fn accepts(&self, subject: &Subject<'_>) -> bool {
-        matches!(Evaluation::new(subject).value(&self.0), Some(Value::Bool(true)))
+        let mut evaluation = Evaluation::new(subject);
+        let accepts = matches!(evaluation.value(&self.node), Some(Value::Bool(true)));
+        self.spent.set(self.spent.get().saturating_add(evaluation.spent()));
+        accepts
+    }
+
+    /// As many bytes of rows as took as long to look at as what it has evaluated, besides records as such, since this was last asked for.
+    pub(crate) fn take_spent(&self) -> usize {
+        self.spent.take()
     }
 }
 
@@ -113,6 +127,10 @@ pub(crate) fn write(operand: &[u8], exists: bool, subject: &Subject<'_>) -> Resu
         Some(code) => Err(code),
         None => match operand.evaluate(subject)? {
             None => Ok(Change::Keep),
+            // What it takes out of a list or map nobody has looked at.
+            Some(particle) if particle.kind == ParticleType::GeoJson && Shape::parse(&particle.bytes).is_none() => {
+                Err(ResultCode::GEO_INVALID_GEOJSON)
+            }
             Some(particle) if particle.kind != ParticleType::Null => Ok(Change::Set(particle)),
             Some(_) if operand.has(flags::ALLOW_DELETE) => Ok(Change::Remove),
             Some(_) => Err(ResultCode::OP_NOT_APPLICABLE),

@@ -9,7 +9,7 @@
 //! | a region | 1 to [`ENTRIES_MAX`] cells that cover it, of an even cut | what is within 1 to [`COVERING_CELLS_MAX`] cells that cover it |
 
 use super::place::{self, Place, Unit};
-use super::shape::{Region, Shape};
+use super::shape::{Detail, Region, Shape};
 
 /// How often a face is cut.
 const LEVEL_MAX: u32 = 30;
@@ -19,6 +19,9 @@ pub(super) const ENTRIES_MAX: usize = 8;
 const COVERING_CELLS_MAX: usize = 32;
 /// Entries of regions are of cells of every such cut.
 const ENTRY_LEVELS: u32 = 2;
+
+/// At most so many edges of regions, or circles around polygons, are compared with the cells of what is covered together: all would take too long.
+pub(crate) const COMPARED_MAX: usize = 1_024;
 
 /// Numbers of cells from one to another, ends included.
 pub(crate) type CellRange = (u64, u64);
@@ -95,9 +98,9 @@ impl Cell {
         (middle, corners.into_iter().map(|(column, row)| place::angle(middle, direction(column, row))).fold(0.0, f64::max))
     }
 
-    fn may_meet(self, region: &Region) -> bool {
+    fn may_meet(self, region: &Region, detail: Detail) -> bool {
         let (middle, angle) = self.circle();
-        region.may_be_near(middle, angle)
+        region.may_be_near(middle, angle, detail)
     }
 }
 
@@ -114,12 +117,12 @@ fn spread(number: u32) -> u64 {
 }
 
 /// At most so many cells of one level that cover a region, as small as can be; levels are multiples of `step`. Large regions may touch more faces than that.
-fn covering(region: &Region, cells_max: usize, step: u32) -> Vec<Cell> {
-    let mut cells: Vec<Cell> = Cell::FACES.into_iter().filter(|cell| cell.may_meet(region)).collect();
+fn covering(region: &Region, detail: Detail, cells_max: usize, step: u32) -> Vec<Cell> {
+    let mut cells: Vec<Cell> = Cell::FACES.into_iter().filter(|cell| cell.may_meet(region, detail)).collect();
     while cells.first().is_some_and(|cell| cell.level + step <= LEVEL_MAX) {
         let mut smaller = cells.clone();
         for _ in 0..step {
-            smaller = smaller.into_iter().flat_map(Cell::children).filter(|cell| cell.may_meet(region)).collect();
+            smaller = smaller.into_iter().flat_map(Cell::children).filter(|cell| cell.may_meet(region, detail)).collect();
         }
         if smaller.is_empty() || smaller.len() > cells_max {
             break;
@@ -130,11 +133,14 @@ fn covering(region: &Region, cells_max: usize, step: u32) -> Vec<Cell> {
 }
 
 impl Shape {
-    /// The numbers of the cells that have entries.
-    pub(crate) fn entries(&self) -> Vec<u64> {
+    /// The numbers of the cells that have entries; `left` is how much of [`COMPARED_MAX`] is left.
+    pub(crate) fn entries(&self, left: &mut usize) -> Vec<u64> {
         match self {
             Self::Point(place) => vec![Cell::of_place(*place).number()],
-            Self::Region(region) => covering(region, ENTRIES_MAX, ENTRY_LEVELS).into_iter().map(Cell::number).collect(),
+            Self::Region(region) => {
+                let cells = covering(region, region.detail(left), ENTRIES_MAX, ENTRY_LEVELS);
+                cells.into_iter().map(Cell::number).collect()
+            }
         }
     }
 }
@@ -150,7 +156,10 @@ pub(crate) fn ranges(shape: &Shape) -> Vec<CellRange> {
                 .map(|number| (number, number))
                 .collect()
         }
-        Shape::Region(region) => covering(region, COVERING_CELLS_MAX, 1).into_iter().map(Cell::range).collect(),
+        Shape::Region(region) => {
+            let detail = region.detail(&mut { COMPARED_MAX });
+            covering(region, detail, COVERING_CELLS_MAX, 1).into_iter().map(Cell::range).collect()
+        }
     };
     ranges.sort_unstable();
     let mut merged: Vec<CellRange> = Vec::with_capacity(ranges.len());

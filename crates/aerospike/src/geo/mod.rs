@@ -11,7 +11,7 @@ mod shape;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use cells::{CellRange, ranges};
+pub(crate) use cells::{COMPARED_MAX, CellRange, ranges};
 pub(crate) use shape::Shape;
 
 /// The text of a GeoJSON particle: behind a flags byte, a count of cells in two bytes, and eight bytes a cell. What begins like text has none of them.

@@ -47,6 +47,10 @@ impl Place {
         sum.0.iter().any(|number| number.abs() > 8).then_some(sum)
     }
 
+    pub(super) fn opposite(self) -> Self {
+        Self(self.0.map(|number| -number))
+    }
+
     pub(super) fn cross(self, other: Self) -> Normal {
         let ([a, b, c], [d, e, f]) = (self.0.map(i128::from), other.0.map(i128::from));
         [b * f - c * e, c * d - a * f, a * e - b * d]

@@ -1,5 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
+mod rings;
+
 use super::place::{self, Place, Unit};
 use super::*;
 use base::Rng;
@@ -276,7 +278,7 @@ fn entries_are_in_the_ranges_of_what_they_meet() {
         let region = any_region(&mut random, middle, at, radius);
         let asked = gone(middle, fraction(&mut random) * TAU, radius * 1.2 * fraction(&mut random));
         let point = point(asked.0, asked.1);
-        let (of_region, of_point) = (region.entries(), point.entries());
+        let (of_region, of_point) = (region.entries(&mut { COMPARED_MAX }), point.entries(&mut 0));
         assert!((1..=cells::ENTRIES_MAX).contains(&of_region.len()) && of_point.len() == 1, "{region:?}");
         let (by_region, by_point) = (ranges(&region), ranges(&point));
         assert!(by_region.len() <= 32 && by_point.len() <= 16);
@@ -315,7 +317,7 @@ fn changed_texts_are_read_or_refused() {
         }
         if let Some(shape) = Shape::parse(&bytes) {
             read += 1;
-            assert!(!shape.entries().is_empty() && !ranges(&shape).is_empty());
+            assert!(!shape.entries(&mut { COMPARED_MAX }).is_empty() && !ranges(&shape).is_empty());
             shape.meets(&point(1.5, 1.25));
         }
         text(&bytes);

@@ -23,8 +23,8 @@ use model::record_set::RecordSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// An edge of a region takes as long as so many bytes of a row: a part of a query that has many looks at fewer records.
-const EDGE_BYTES: usize = 8;
+/// The values of one record may take as long to ask as so many bytes of rows: other requests wait meanwhile. What comes after them is not looked at.
+const ASKED_BYTES_MAX: usize = 16 << 20;
 
 /// What a query asks for.
 #[derive(Clone, Debug)]
@@ -83,19 +83,21 @@ impl Filter {
         indexes.find(|index| Definition::of(table, index).as_ref() == Some(&self.definition)).map(|index| index.id)
     }
 
-    /// As many bytes of rows as take as long to look at as a record that is asked.
-    pub(crate) fn bytes_a_record(&self) -> usize {
-        match &self.wanted {
-            Wanted::Shape(shape) => shape.edges() * EDGE_BYTES,
-            Wanted::Numbers(_) | Wanted::Bytes(_) => 0,
-        }
-    }
-
-    /// Whether a record has what is asked for.
-    pub(crate) fn is_met(&self, record: &Record<'_>, records: &RecordSet) -> bool {
+    /// Whether a record has what is asked for. To `asked_bytes` it adds as many bytes of rows as take as long to look at.
+    pub(crate) fn is_met(&self, record: &Record<'_>, records: &RecordSet, asked_bytes: &mut usize) -> bool {
         let Some(bin) = record.bin(records, self.definition.bin.as_bytes()).filter(|bin| bin.kind == self.bin_kind) else { return false };
-        let mut is_met = false;
-        self.definition.visit_values(&bin.bytes, &mut |value| is_met = is_met || self.wanted.has(value));
+        let value_bytes = match &self.wanted {
+            Wanted::Shape(shape) => shape.bytes_a_place(),
+            Wanted::Numbers(_) | Wanted::Bytes(_) => 0,
+        };
+        let (mut is_met, mut bytes) = (false, 0);
+        self.definition.visit_values(&bin.bytes, &mut |value| {
+            if !is_met && bytes < ASKED_BYTES_MAX {
+                bytes += value_bytes;
+                is_met = self.wanted.has(value);
+            }
+        });
+        *asked_bytes += bytes;
         is_met
     }
 }

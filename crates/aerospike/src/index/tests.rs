@@ -219,7 +219,10 @@ fn queries_of_places_look_for_slots_by_prefixes_that_entries_have() {
         assert!(circle.meets(&point));
         for (asked_for, stored) in [(&circle, &point), (&point, &circle)] {
             let ranges = EntryRanges::of_shape(asked_for);
-            let keys = stored.entries().into_iter().map(|cell| [&[0x40][..], &cell.to_be_bytes(), &[7; 30], &[0, 9]].concat());
+            let keys = stored
+                .entries(&mut { crate::geo::COMPARED_MAX })
+                .into_iter()
+                .map(|cell| [&[0x40][..], &cell.to_be_bytes(), &[7; 30], &[0, 9]].concat());
             let is_among = |key: Vec<u8>| {
                 (0..).map_while(|number| ranges.prefix_of()(&key, number)).any(|prefix| ranges.prefixes.iter().any(|other| other == prefix))
             };
@@ -228,4 +231,33 @@ fn queries_of_places_look_for_slots_by_prefixes_that_entries_have() {
         }
     }
     assert!(asked[0] > 100 && asked[1] == 0 && asked[2] > 100 && asked[3] > 100 && asked[4] > 1_000, "{asked:?}");
+}
+
+/// A list of points, and then one of another kind.
+fn places(points: usize, last: &str) -> Vec<u8> {
+    use crate::value::msgpack::write;
+    let mut list = Vec::new();
+    write::list(&mut list, points + 1, 0);
+    let mut element = |text: &str| write::typed(&mut list, ParticleType::GeoJson, text.as_bytes());
+    (0..points).for_each(|_| element(r#"{"type": "Point", "coordinates": [8.5, 47.4]}"#));
+    element(last);
+    list
+}
+
+#[test]
+fn entries_of_places_are_told_up_to_one_more_than_there_may_be() {
+    use model::operation::INDEXED_VALUES_MAX;
+    let mut schema = Schema::empty();
+    make(&mut schema, "sindex-create:ns=test;set=s;indexname=i;indextype=LIST;indexdata=b,GEO2DSPHERE").unwrap();
+    let table = schema.table("test", "s").unwrap();
+    let within = values_within(table, &table.indexes["i"]).unwrap();
+    let count = |bin: &[u8]| {
+        let mut count = 0;
+        within.visit(bin, &mut |_, _| count += 1);
+        count
+    };
+    let point = r#"{"type": "Point", "coordinates": [1, 2]}"#;
+    assert_eq!(count(&places(9, "{}")), 9);
+    assert_eq!(count(&places(INDEXED_VALUES_MAX - 1, point)), INDEXED_VALUES_MAX);
+    assert_eq!(count(&places(5_000, point)), INDEXED_VALUES_MAX + 1);
 }

@@ -5,7 +5,7 @@ use crate::geo::{self, Shape};
 use crate::operate::within;
 use crate::value::ParticleType;
 use crate::value::msgpack::{Head, List, Map, Reader};
-use model::operation::IndexedValues;
+use model::operation::{INDEXED_VALUES_MAX, IndexedValues};
 use model::{DataType, Index, Table};
 use std::sync::Arc;
 
@@ -23,11 +23,16 @@ struct Within {
 
 impl IndexedValues for Within {
     fn visit(&self, cell: &[u8], visit: &mut dyn FnMut(&DataType, &[u8])) {
+        let (mut count, mut left) = (0, geo::COMPARED_MAX);
         self.definition.visit_values(cell, &mut |value| {
             if self.definition.kind != ValueKind::Geo {
                 return visit(&self.data_type, value);
             }
-            let cells = Shape::parse(value).map(|shape| shape.entries()).unwrap_or_default();
+            if count > INDEXED_VALUES_MAX {
+                return;
+            }
+            let cells = Shape::parse(value).map(|shape| shape.entries(&mut left)).unwrap_or_default();
+            count += cells.len();
             // Entries of integers have their sign bit flipped.
             cells.iter().for_each(|cell| visit(&self.data_type, &(cell ^ 1 << 63).to_be_bytes()));
         });

@@ -6,8 +6,8 @@ use super::key::{self, EntryKey};
 use crate::value::{self, comparable, layout};
 use base::Token;
 use model::operation::{
-    Context, Direction, FIRST_ROW_BYTE, INDEX_OVERSIZE_KEY, IndexedValues, PartitionKey, RANGE_DELETION_PREFIX, RowChange, RowObserver,
-    RowStore, Stop, Visit, WriteSet, index_slot_key, index_slot_token, purge_after_s,
+    Context, Direction, FIRST_ROW_BYTE, INDEX_OVERSIZE_KEY, INDEXED_VALUES_MAX, IndexedValues, PartitionKey, RANGE_DELETION_PREFIX,
+    RowChange, RowObserver, RowStore, Stop, Visit, WriteSet, index_slot_key, index_slot_token, purge_after_s,
 };
 use model::row::{Cell, Content, Deletion, ElementContent, RowView, RowWriter, Stamp};
 use model::{Column, ColumnId, ColumnKind, DataType, Index, IndexPart, Order, Table};
@@ -16,9 +16,6 @@ use std::sync::Arc;
 
 /// A deletion of a partition or range takes the entries of so many rows away. Those of others stay, and are found to be of no row when they are met.
 const COVERED_ROWS_MAX: usize = 1024;
-
-/// A cell whose values a protocol tells has so many entries; a slot with a cell of more is scanned.
-const VALUES_WITHIN_MAX: usize = 1024;
 
 /// A row expires by the clock of whoever reads it, which may be behind: its entry is there for so much longer.
 const CLOCKS_APART_S: u32 = 3600;
@@ -139,7 +136,7 @@ impl Entries {
             let mut count = 0;
             return within.visit(value, &mut |ty, value| {
                 count += 1;
-                if count <= VALUES_WITHIN_MAX {
+                if count <= INDEXED_VALUES_MAX {
                     self.add(&[(ty, value)], stamp, place, entries);
                 } else {
                     entries.has_oversize = true;

@@ -6,11 +6,13 @@ use super::super::aside::Aside;
 use super::super::request::{Request, write_failure};
 use super::super::target::current;
 use super::plan::{Plan, Positions};
+use crate::ResultCode;
+use crate::expression::Filter;
 use crate::wire::{BatchEntries, Operations};
 use model::operation::{Context, Operation, RowStore, Stop, WriteSet};
 use std::sync::Arc;
 
-/// A part that has read so much reads no further record.
+/// A part that has read so much, or whose filters have, reads no further record.
 const PART_BYTES_MAX: usize = 1 << 20;
 
 /// What the description of a job's part begins with: records are written, or looked for.
@@ -28,12 +30,39 @@ pub(super) struct BatchPart {
     pub(super) positions: Positions,
 }
 
+/// The filter of the record before, which is mostly that of all: a region in it may have many edges.
+#[derive(Default)]
+struct Filters<'a> {
+    last: Option<(&'a [u8], Result<Filter<'a>, ResultCode>)>,
+    asked_bytes: usize,
+}
+
+impl<'a> Filters<'a> {
+    fn parsed(&mut self, filter: &'a [u8]) -> &Result<Filter<'a>, ResultCode> {
+        if self.last.as_ref().is_some_and(|(last, _)| !std::ptr::eq(*last, filter)) {
+            // To parse another takes time, too; the first is parsed in any case.
+            self.asked_bytes += filter.len();
+            self.last = None;
+        }
+        &self.last.get_or_insert_with(|| (filter, Filter::parse(filter))).1
+    }
+
+    /// As many bytes as take as long to look at as what was parsed and asked.
+    fn asked_bytes(&mut self) -> usize {
+        if let Some((_, Ok(filter))) = &self.last {
+            self.asked_bytes += filter.take_spent();
+        }
+        self.asked_bytes
+    }
+}
+
 impl Operation for BatchPart {
     fn run(&self, context: &Context, store: &dyn RowStore, writes: &mut WriteSet, reply: &mut Vec<u8>) -> Result<(), Stop> {
         let start = reply.len();
         reply.extend_from_slice(&[0; COUNT_BYTES]);
         let mut done = 0u32;
         let mut aside = Aside::default();
+        let mut filters = Filters::default();
         for position in &self.positions {
             let entry = &self.plan.entries[*position as usize];
             let kind = self.plan.kind(entry);
@@ -46,13 +75,14 @@ impl Operation for BatchPart {
                 }
             };
             let (table, set) = current(store, table)?;
+            let filter = kind.filter.clone().map_or(self.plan.filter.as_deref(), |range| Some(&self.plan.bytes[range]));
             let request = Request {
                 table,
                 set,
                 digest: &entry.digest,
                 attributes: kind.attributes,
                 key: kind.key.clone().map(|range| &self.plan.bytes[range]),
-                filter: kind.filter.clone().map_or(self.plan.filter.as_deref(), |range| Some(&self.plan.bytes[range])),
+                filter: filter.map(|filter| filters.parsed(filter)),
                 operations: Operations::of_checked(kind.operation_count, &self.plan.bytes[kind.operations.clone()]),
                 limits: kind.limits,
                 index: entry.index,
@@ -73,7 +103,7 @@ impl Operation for BatchPart {
                     return Err(stop);
                 }
             }
-            if reply.len() - start > PART_BYTES_MAX {
+            if reply.len() - start + filters.asked_bytes() > PART_BYTES_MAX {
                 break;
             }
         }

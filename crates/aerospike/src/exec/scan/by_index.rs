@@ -281,15 +281,12 @@ impl ByIndex<'_> {
                 Ok(_) if is_missing => {}
                 Ok(row) => {
                     reached = (*token, *digest);
-                    *bytes += self.filter.bytes_a_record();
+                    *bytes += row.map_or(0, <[u8]>::len);
                     let record = row.and_then(|row| Record::of_row(row, self.rows.context.now_s()));
-                    if let Some(record) = record.filter(|record| self.rows.wants(record, digest)) {
+                    if let Some(record) = record.filter(|record| self.rows.wants(record, digest, bytes)) {
                         let message = self.rows.message(digest, &record);
                         *bytes += message.len();
                         found.push((reached, message));
-                    } else {
-                        // What was looked at in vain took time, too.
-                        *bytes += row.map_or(0, <[u8]>::len);
                     }
                     if *bytes >= VISITED_BYTES_MAX {
                         return Ok(reached);

@@ -104,7 +104,6 @@ impl Rows<'_> {
         let tables = self.target.tables.len();
         let (rows_max, bytes_max) = ((VISITED_ROWS_MAX / tables).max(TABLE_ROWS_MIN), VISITED_BYTES_MAX / tables);
         let (mut rows, mut bytes, mut last, mut stopped) = (0, 0, None, false);
-        let row_bytes = ROW_BYTES + self.target.filter.as_ref().map_or(0, Filter::bytes_a_record);
         let from = Position { token: piece.from, partition: piece.after.as_ref().map_or(&[], |digest| digest.as_slice()), clustering: &[] };
         let outcome = self.store.scan_table(self.set.table.id, from, piece.until, &mut |row| {
             let Ok(digest) = Digest::try_from(row.partition.bytes) else { return Visit::Continue };
@@ -116,8 +115,9 @@ impl Rows<'_> {
                 return Visit::Stop;
             }
             let place = (row.partition.token, digest);
-            (rows, bytes, last) = (rows + 1, bytes + row.row.len() + row_bytes, Some(place));
-            if let Some(record) = Record::of_row(row.row, self.context.now_s()).filter(|record| self.wants(record, &digest)) {
+            (rows, bytes, last) = (rows + 1, bytes + row.row.len() + ROW_BYTES, Some(place));
+            let record = Record::of_row(row.row, self.context.now_s());
+            if let Some(record) = record.filter(|record| self.wants(record, &digest, &mut bytes)) {
                 found.push((place, self.message(row.partition.bytes, &record)));
             }
             Visit::Continue
@@ -134,15 +134,19 @@ impl Rows<'_> {
         found.len() > self.records_max
     }
 
-    /// Whether a record has what the query asks for, and one of the bins that are wanted.
-    pub(super) fn wants(&self, record: &Record<'_>, digest: &Digest) -> bool {
+    /// Whether a record has what the query asks for, and one of the bins that are wanted. To `asked_bytes` it adds as many bytes of rows as take as long to
+    /// look at.
+    pub(super) fn wants(&self, record: &Record<'_>, digest: &Digest, asked_bytes: &mut usize) -> bool {
         let (target, mut bins) = (self.target, record.bins(self.records));
         let has_bin = target.no_bins || target.bins.is_empty() || bins.any(|(bin, _)| target.has_bin(&bin.name));
-        let meets = |condition: &expression::Filter<'_>| {
-            let bins = Known(record, self.records);
-            condition.accepts(&Subject::of_record(record, &bins, &self.set.name, digest, self.context))
-        };
-        has_bin && target.filter.as_ref().is_none_or(|filter| filter.is_met(record, self.records)) && self.condition.is_none_or(meets)
+        if !has_bin || !target.filter.as_ref().is_none_or(|filter| filter.is_met(record, self.records, asked_bytes)) {
+            return false;
+        }
+        let Some(condition) = self.condition else { return true };
+        let bins = Known(record, self.records);
+        let accepts = condition.accepts(&Subject::of_record(record, &bins, &self.set.name, digest, self.context));
+        *asked_bytes += condition.take_spent();
+        accepts
     }
 
     /// What is given of a record.

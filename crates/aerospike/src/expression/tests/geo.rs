@@ -55,3 +55,45 @@ fn what_cannot_be_compared_is_refused() {
     assert_eq!(compare(&[geo(SQUARE), geo(WITHIN), geo(WITHIN)]), Err(ResultCode::PARAMETER));
     assert_eq!(value(&geo("{}")), Err(ResultCode::PARAMETER), "nor can it be written");
 }
+
+#[test]
+fn edges_are_counted_as_bytes_that_were_looked_at() {
+    let bins = Bins(vec![("point", Particle::owned(ParticleType::GeoJson, WITHIN.as_bytes().to_vec()))]);
+    let in_square = command(code::GEO, &[geo_bin("point"), geo(SQUARE)]);
+    let both = command(code::AND, &[in_square.clone(), in_square.clone()]);
+    for (expression, times) in [(in_square, 1), (both, 2)] {
+        let filter = Filter::parse(&expression.0).expect("a filter");
+        assert_eq!(filter.take_spent(), 0);
+        for _ in 0..2 {
+            assert!(filter.accepts(&subject(&bins)) && filter.accepts(&subject(&bins)));
+            assert_eq!((filter.take_spent(), filter.take_spent()), (2 * times * (4 * 8 + WITHIN.len()), 0));
+        }
+    }
+    // 60 times a region of 40,000 edges are more than one evaluation may look at.
+    let corner = |n: i32| format!("[{}, {}]", n % 2, f64::from(n % 40_000) / 1_000.0);
+    let corners: Vec<String> = (0..=40_000).map(corner).collect();
+    let region = geo(&format!(r#"{{"type": "Polygon", "coordinates": [[{}]]}}"#, corners.join(", ")));
+    let many = |times| command(code::AND, &vec![command(code::NOT, &[command(code::GEO, &[geo_bin("point"), region.clone()])]); times]);
+    let bins = Bins(vec![("point", Particle::owned(ParticleType::GeoJson, OUTSIDE.as_bytes().to_vec()))]);
+    for (times, expected) in [(40, true), (60, false)] {
+        assert_eq!(Filter::parse(&many(times).0).expect("a filter").accepts(&subject(&bins)), expected, "{times}");
+    }
+}
+
+#[test]
+fn what_a_list_has_is_checked_before_it_is_written() {
+    let list = |text: &str| {
+        let mut list = Vec::new();
+        pack::list(&mut list, 1, 0);
+        pack::typed(&mut list, ParticleType::GeoJson, text.as_bytes());
+        Bins(vec![("list", Particle::owned(ParticleType::List, list))])
+    };
+    // The first element, by its index.
+    let first = call(0, 8, &[int(19), int(7), int(0)], bin(4, "list"));
+    let written = |text: &str, flags: u8| write(&operand(&first, flags.into()), false, &subject(&list(text)));
+    assert_eq!(written(WITHIN, 0), Ok(Change::Set(Particle::owned(ParticleType::GeoJson, WITHIN.as_bytes().to_vec()))));
+    for wrong in ["{}", "[", r#"{"type": "Point", "coordinates": [200, 5]}"#] {
+        assert_eq!(written(wrong, 0), Err(ResultCode::GEO_INVALID_GEOJSON), "{wrong}");
+        assert_eq!(written(wrong, flags::POLICY_NO_FAIL as u8), Ok(Change::Keep), "{wrong}");
+    }
+}

@@ -210,6 +210,86 @@ fn a_complete_index_of_places_is_used_also_on_the_device() {
     assert!(node.query(&asked, 1_000).unwrap().is_empty());
 }
 
+/// A polygon of so many edges around 0, 0, one degree wide to each side.
+fn polygon(edges: usize) -> Shape {
+    let corner = |n: usize| {
+        let (y, x) = ((n % edges) as f64 / edges as f64 * std::f64::consts::TAU).sin_cos();
+        format!("[{x}, {y}]")
+    };
+    Shape::Polygon(format!("[[{}]]", (0..=edges).map(corner).collect::<Vec<_>>().join(", ")))
+}
+
+/// How many records a query gives without their bins, and how many parts that takes.
+fn looked(node: &mut Node, query: &Query) -> (usize, u64) {
+    let pids: Vec<u8> = SLOTS.iter().flat_map(|slot| slot.to_le_bytes()).collect();
+    let mut fields = vec![(field::PARTITIONS, &pids[..])];
+    fields.extend(query.fields.iter().map(|(kind, data)| (*kind, &data[..])));
+    let runs = node.runs;
+    let reply = node.serve(&message(&fields, &[], [info1::READ | info1::NO_BINS, 0, info3::PARTITION_DONE], 0)).unwrap();
+    let (mut rest, mut found) = (&reply[..], 0);
+    while let Some(header) = Header::read(rest, 1 << 30).unwrap() {
+        let (mut body, next) = rest[HEADER_BYTES..].split_at(header.body_bytes);
+        while !body.is_empty() {
+            let (said, following) = Message::read(body).unwrap();
+            assert_eq!(said.result, ResultCode::OK);
+            found += usize::from(said.fields.digest.is_some());
+            body = following;
+        }
+        rest = next;
+    }
+    (found, node.runs - runs)
+}
+
+/// What is read counts, also of records of which only the digest is given.
+#[test]
+fn a_part_of_a_query_reads_a_bounded_number_of_bytes() {
+    let (mut node, rng) = (Node::new(), &mut Rng::new(3));
+    node.change(CREATE[0].1);
+    let region = polygon(3_000);
+    let digests: BTreeSet<Digest> = (0..100).map(|_| digest(rng)).collect();
+    digests.iter().for_each(|digest| put(&mut node, digest, std::slice::from_ref(&region)));
+    node.backfill("place", &SLOTS);
+    let (found, parts) = looked(&mut node, &query(&Shape::Point((0.0, 0.0)), false));
+    let least = (digests.len() * region.text().len()) >> 20;
+    assert!(found == digests.len() && least > 5 && parts >= least as u64, "{found} in {parts} parts, not {least}");
+}
+
+/// Edges count for each value of a list, of records that are looked at by an index or without one.
+#[test]
+fn a_query_looks_at_fewer_records_the_more_values_they_have() {
+    let (mut node, rng) = (Node::new(), &mut Rng::new(5));
+    node.change(CREATE[1].1);
+    let digests: BTreeSet<Digest> = (0..100).map(|_| digest(rng)).collect();
+    let mut shapes = vec![Shape::Point((0.9, 0.9)); 10];
+    shapes.push(Shape::Point((0.0, 0.0)));
+    digests.iter().for_each(|digest| put(&mut node, digest, &shapes));
+    for is_complete in [false, true] {
+        let [few, many] = [4, 4_000].map(|edges| {
+            let (found, parts) = looked(&mut node, &query(&polygon(edges), true));
+            assert_eq!(found, digests.len());
+            parts
+        });
+        // 350 kB a record.
+        assert!(many - few >= 15, "{few} and {many} parts");
+        if !is_complete {
+            node.backfill("places", &SLOTS);
+        }
+    }
+}
+
+#[test]
+fn values_of_a_record_are_asked_up_to_a_bound() {
+    let (mut node, rng) = (Node::new(), &mut Rng::new(6));
+    node.change(CREATE[1].1);
+    // 160 kB a value: 16 MiB are 105.
+    for outside in [100, 120, 5_000] {
+        let mut shapes = vec![Shape::Point((50.0, 0.0)); outside];
+        shapes.push(Shape::Point((0.0, 0.0)));
+        put(&mut node, &digest(rng), &shapes);
+    }
+    assert_eq!([20_000, 4].map(|edges| looked(&mut node, &query(&polygon(edges), true)).0), [1, 3]);
+}
+
 /// A bin that was there before columns were texts keeps its form; clients see none of that.
 #[test]
 fn bins_of_former_versions_are_read_written_and_found() {
