@@ -20,7 +20,7 @@ TABLE = {
     "cql": ["model", "script"],
     "aerospike": ["model", "script"],
     "griddb": ["model"],
-    "sql": [],
+    "sql": ["model"],
     "griddb-sql": ["griddb", "sql", "tls"],
     "engine": ["io"],
     "replica": ["base"],

@@ -11,6 +11,7 @@ mod nearest;
 mod rng;
 mod size;
 mod time;
+mod z_curve;
 
 pub use aligned::{AlignedBuffer, BLOCK_BYTES, SECTOR_BYTES};
 pub use buffer_pool::BufferPool;
@@ -21,3 +22,4 @@ pub use nearest::nearest;
 pub use rng::Rng;
 pub use size::{ParseSizeError, format_size, parse_size};
 pub use time::Now;
+pub use z_curve::z_curve;

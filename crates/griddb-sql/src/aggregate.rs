@@ -11,8 +11,8 @@ use crate::query_text::query_text;
 use griddb::tql::{AGGREGATED_COLUMNS_MAX, can_aggregate};
 use griddb::wire::{put_i64, put_string, statement};
 use griddb::{ElementType, GridError};
-use model::aggregate::{self, Comparison, Fold, Function, OwnedValue, Partials, Spec};
-use sql::{Aggregate, Aggregation, Condition, GroupRows, Operator, Order, Value};
+use model::aggregate::{self, Fold, Function, OwnedValue, Partials, Spec};
+use sql::{Aggregation, Condition, GroupRows, Order, Value};
 use std::sync::Mutex;
 
 /// Groups of a statement, which bound their bytes themselves: more are SQLite's to sort, which can spill.
@@ -75,25 +75,10 @@ fn spec(container: &Container, wanted: &Aggregation) -> Option<Spec> {
         let is_known = container.columns.get(column).is_some_and(can_aggregate);
         u16::try_from(column).ok().filter(|_| is_known)
     };
-    let fold = |(fold, column): &(Aggregate, usize)| {
-        let function = match fold {
-            Aggregate::Rows => Function::Rows,
-            Aggregate::Count => Function::Count,
-            Aggregate::Sum => Function::Sum,
-            Aggregate::Average => Function::Average,
-            Aggregate::Least => Function::Least,
-            Aggregate::Greatest => Function::Greatest,
-        };
-        Some(Fold { function, column: if function == Function::Rows { 0 } else { known(*column)? } })
+    let fold = |(function, column): &(Function, usize)| {
+        Some(Fold { function: *function, column: if *function == Function::Rows { 0 } else { known(*column)? } })
     };
     let condition = |condition: &Condition| {
-        let comparison = match condition.operator {
-            Operator::Equal => Comparison::Equal,
-            Operator::Less => Comparison::Less,
-            Operator::LessEqual => Comparison::LessEqual,
-            Operator::Greater => Comparison::Greater,
-            Operator::GreaterEqual => Comparison::GreaterEqual,
-        };
         let value = match &condition.value {
             Value::Null => OwnedValue::Null,
             Value::Integer(value) => OwnedValue::Integer(*value),
@@ -102,7 +87,7 @@ fn spec(container: &Container, wanted: &Aggregation) -> Option<Spec> {
             Value::Blob(bytes) => OwnedValue::Bytes(bytes.clone()),
             Value::Time(_) => return None,
         };
-        Some(aggregate::Condition { column: known(condition.column)?, comparison, value })
+        Some(aggregate::Condition { column: known(condition.column)?, comparison: condition.operator.into(), value })
     };
     let spec = Spec {
         groups: wanted.groups.iter().map(|group| known(*group)).collect::<Option<_>>()?,

@@ -49,7 +49,7 @@ mod virtual_table;
 pub use kept::KEPT_BYTES_MAX;
 pub use query::{Interrupter, Query, QueryError, ResultColumn};
 pub use tables::{
-    Aggregate, Aggregation, Column, ColumnType, Condition, GroupRows, Lookup, Operator, Order, RowName, Scan, SourceError, Table, Tables,
-    Times, Value, ValueRef,
+    Aggregation, Column, ColumnType, Condition, GroupRows, Lookup, Operator, Order, RowName, Scan, SourceError, Table, Tables, Times,
+    Value, ValueRef,
 };
 pub use views::{EXPANSIONS_MAX, VIEWS_MAX};

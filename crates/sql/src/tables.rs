@@ -1,6 +1,7 @@
 //! The seam: what a query needs of whoever has the tables.
 
 use crate::time::Moment;
+use model::aggregate::{Comparison, Function};
 use std::sync::Arc;
 
 /// Why tables could not be read.
@@ -245,6 +246,18 @@ pub enum Operator {
     GreaterEqual,
 }
 
+impl From<Operator> for Comparison {
+    fn from(operator: Operator) -> Self {
+        match operator {
+            Operator::Equal => Self::Equal,
+            Operator::Less => Self::Less,
+            Operator::LessEqual => Self::LessEqual,
+            Operator::Greater => Self::Greater,
+            Operator::GreaterEqual => Self::GreaterEqual,
+        }
+    }
+}
+
 /// What rows have to fulfil. A scan may give others, too: they are looked at again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
@@ -262,26 +275,9 @@ pub struct Aggregation {
     /// The columns that make a group; without any all rows are one, also where there are none.
     pub groups: Vec<usize>,
     /// What is computed of each group, of which column.
-    pub folds: Vec<(Aggregate, usize)>,
+    pub folds: Vec<(Function, usize)>,
     /// What rows have to fulfil, and all that do count: nobody looks at them again. Numbers compare with columns of any numbers; nothing compares with null.
     pub conditions: Vec<Condition>,
-}
-
-/// A function of a group's rows, as SQLite computes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Aggregate {
-    /// `COUNT(*)`: its column means nothing.
-    Rows,
-    /// `COUNT(x)`
-    Count,
-    /// `SUM(x)`, of numbers.
-    Sum,
-    /// `AVG(x)`, of numbers.
-    Average,
-    /// `MIN(x)`
-    Least,
-    /// `MAX(x)`
-    Greatest,
 }
 
 /// The order in which a scan gives rows.

@@ -10,6 +10,7 @@
 
 use super::place::{self, Place, Unit};
 use super::shape::{Detail, Region, Shape};
+use base::z_curve;
 
 /// How often a face is cut.
 const LEVEL_MAX: u32 = 30;
@@ -72,7 +73,7 @@ impl Cell {
     }
 
     fn number(self) -> u64 {
-        let place = spread(self.column) << 1 | spread(self.row);
+        let place = z_curve(self.column.into(), self.row.into()) as u64;
         u64::from(self.face) << 61 | (place << 1 | 1) << (2 * (LEVEL_MAX - self.level))
     }
 
@@ -102,18 +103,6 @@ impl Cell {
         let (middle, angle) = self.circle();
         region.may_be_near(middle, angle, detail)
     }
-}
-
-/// A number's 30 bits at every other bit.
-fn spread(number: u32) -> u64 {
-    const MASKS: [(u32, u64); 5] = [
-        (16, 0x0000_FFFF_0000_FFFF),
-        (8, 0x00FF_00FF_00FF_00FF),
-        (4, 0x0F0F_0F0F_0F0F_0F0F),
-        (2, 0x3333_3333_3333_3333),
-        (1, 0x5555_5555_5555_5555),
-    ];
-    MASKS.iter().fold(u64::from(number), |spread, (by, mask)| (spread | spread << by) & mask)
 }
 
 /// At most so many cells of one level that cover a region, as small as can be; levels are multiples of `step`. Large regions may touch more faces than that.

@@ -9,6 +9,7 @@
 //! those that these lie in: at most [`COVERING_CELLS_MAX`], and [`SIZES`] times as many places.
 
 use super::bounds::Bounds;
+use base::z_curve;
 use std::collections::BTreeSet;
 
 /// 2²⁴: the numbers in one unit of a coordinate.
@@ -61,21 +62,8 @@ fn cells(numbers: Numbers, bits: u32) -> impl Iterator<Item = (u64, u64)> {
 
 /// The first place of a cell on the curve, and the last one.
 fn places((x, y): (u64, u64), bits: u32) -> (u128, u128) {
-    let first = (spread(x) << 1 | spread(y)).checked_shl(2 * bits).unwrap_or(0);
+    let first = z_curve(x, y).checked_shl(2 * bits).unwrap_or(0);
     (first, first | 1_u128.checked_shl(2 * bits).map_or(u128::MAX, |size| size - 1))
-}
-
-/// A number's bits at every other bit.
-fn spread(number: u64) -> u128 {
-    const MASKS: [(u32, u128); 6] = [
-        (32, 0x0000_0000_FFFF_FFFF_0000_0000_FFFF_FFFF),
-        (16, 0x0000_FFFF_0000_FFFF_0000_FFFF_0000_FFFF),
-        (8, 0x00FF_00FF_00FF_00FF_00FF_00FF_00FF_00FF),
-        (4, 0x0F0F_0F0F_0F0F_0F0F_0F0F_0F0F_0F0F_0F0F),
-        (2, 0x3333_3333_3333_3333_3333_3333_3333_3333),
-        (1, 0x5555_5555_5555_5555_5555_5555_5555_5555),
-    ];
-    MASKS.iter().fold(u128::from(number), |spread, (by, mask)| (spread | spread << by) & mask)
 }
 
 /// The sizes of cells of entries, the smallest first.

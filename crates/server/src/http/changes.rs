@@ -53,13 +53,15 @@ pub(super) fn answer(
         Ok(asked) => asked,
         Err(refusal) => return Ok(Some(refusal)),
     };
-    let Some(_place) = node.places.take() else {
+    let Some(place) = node.places.take() else {
         let text = format!("{} feeds are read here already: ask another member, or when one has ended", node.places.most);
         return Ok(Some(Reply::text(UNAVAILABLE, text)));
     };
     let mut told = Told::new(asked.format);
     let mut body = Body::new(stream, told.kind(), request);
     let ended = feed(node, client, login, &asked, &mut told, &mut body);
+    // Whoever has the end of an answer may ask again.
+    drop(place);
     body.finish(ended, FeedError::status, |error, code| told.failure(error, code))
 }
 

@@ -48,7 +48,7 @@ pub(super) fn answer(
         Ok(asked) => asked,
         Err(refusal) => return Ok(Some(refusal)),
     };
-    let Some(_place) = node.places.take() else {
+    let Some(place) = node.places.take() else {
         let text = format!("{} statements of SQL run here already: ask another member, or when one has ended", node.places.most);
         return Ok(Some(Reply::text(UNAVAILABLE, text)));
     };
@@ -59,6 +59,8 @@ pub(super) fn answer(
     };
     let mut body = Body::new(stream, kind, request);
     let ended = run(node, client, login, &asked, &mut body);
+    // Whoever has the end of an answer may ask again.
+    drop(place);
     match (ended, asked.format) {
         (Err(End::Failed(error)), Format::Arrow) if body.has_begun() => body.cut(&arrow::failure(&error.to_string())).map(|()| None),
         (ended, format) => body.finish(ended, SqlError::status, |error, code| match format {

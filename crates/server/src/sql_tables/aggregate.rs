@@ -13,8 +13,8 @@ use super::table::CqlTable;
 use cql::exec::{aggregating, can_aggregate};
 use load::cql::client::ClientError;
 use model::DataType;
-use model::aggregate::{self, Comparison, Fold, Function, OwnedValue, Partials, Spec};
-use sql::{Aggregate, Aggregation, Condition, GroupRows, Operator, Value};
+use model::aggregate::{self, Fold, Function, OwnedValue, Partials, Spec};
+use sql::{Aggregation, Condition, GroupRows, Operator, Value};
 
 /// Groups of a statement, which bound their bytes themselves: more are SQLite's to sort, which can spill.
 const GROUPS_MAX: usize = 65_536;
@@ -33,7 +33,7 @@ pub(super) fn aggregate(
         return Ok(None);
     }
     let counts_all =
-        wanted.groups.is_empty() && wanted.conditions.is_empty() && wanted.folds.iter().all(|(fold, _)| *fold == Aggregate::Rows);
+        wanted.groups.is_empty() && wanted.conditions.is_empty() && wanted.folds.iter().all(|(fold, _)| *fold == Function::Rows);
     if counts_all {
         let rows = count(port, table, is_over)?;
         return Ok(Some(GroupRows::new(vec![vec![Value::Integer(i64::try_from(rows).unwrap_or(i64::MAX)); wanted.folds.len()]])));
@@ -94,29 +94,14 @@ fn spec(table: &CqlTable, wanted: &Aggregation) -> Option<(Spec, Vec<usize>)> {
     for group in &wanted.groups {
         spec.groups.push(place(*group)?.0);
     }
-    for (fold, column) in &wanted.folds {
-        let function = match fold {
-            Aggregate::Rows => Function::Rows,
-            Aggregate::Count => Function::Count,
-            Aggregate::Sum => Function::Sum,
-            Aggregate::Average => Function::Average,
-            Aggregate::Least => Function::Least,
-            Aggregate::Greatest => Function::Greatest,
-        };
-        let column = if function == Function::Rows { 0 } else { place(*column)?.0 };
+    for (function, column) in wanted.folds.iter().copied() {
+        let column = if function == Function::Rows { 0 } else { place(column)?.0 };
         spec.folds.push(Fold { function, column });
     }
     for condition in &wanted.conditions {
         let (column, data_type) = place(condition.column)?;
         let (operator, value) = compared(data_type, condition.operator, &condition.value)?;
-        let comparison = match operator {
-            Operator::Equal => Comparison::Equal,
-            Operator::Less => Comparison::Less,
-            Operator::LessEqual => Comparison::LessEqual,
-            Operator::Greater => Comparison::Greater,
-            Operator::GreaterEqual => Comparison::GreaterEqual,
-        };
-        spec.conditions.push(aggregate::Condition { column, comparison, value });
+        spec.conditions.push(aggregate::Condition { column, comparison: operator.into(), value });
     }
     spec.is_bounded().then_some((spec, columns))
 }
@@ -156,7 +141,7 @@ fn plain(data_type: &DataType, bytes: Vec<u8>) -> Option<OwnedValue> {
 /// A group as SQL has it.
 fn shown(table: &CqlTable, wanted: &Aggregation, row: Vec<OwnedValue>) -> Vec<Value> {
     let groups = wanted.groups.iter().map(|group| Some(*group));
-    let folds = wanted.folds.iter().map(|(fold, column)| matches!(fold, Aggregate::Least | Aggregate::Greatest).then_some(*column));
+    let folds = wanted.folds.iter().map(|(fold, column)| matches!(fold, Function::Least | Function::Greatest).then_some(*column));
     let value = |(column, value): (Option<usize>, OwnedValue)| match column {
         Some(column) => value_of(&table.columns[column].data_type, value),
         None => number(value),
@@ -228,7 +213,7 @@ mod tests {
     fn wanted(conditions: &[(usize, Operator, Value)]) -> Aggregation {
         let condition =
             |(column, operator, value): &(usize, Operator, Value)| Condition { column: *column, operator: *operator, value: value.clone() };
-        Aggregation { groups: Vec::new(), folds: vec![(Aggregate::Sum, 2)], conditions: conditions.iter().map(condition).collect() }
+        Aggregation { groups: Vec::new(), folds: vec![(Function::Sum, 2)], conditions: conditions.iter().map(condition).collect() }
     }
 
     fn table() -> CqlTable {

@@ -5,7 +5,8 @@
 use super::parts::{at_depth_0, closing, column_at, may_precede_bracket, only_column};
 use super::terms;
 use crate::syntax::{Word, WordKind};
-use crate::tables::{Aggregate, ColumnType, Table};
+use crate::tables::{ColumnType, Table};
+use model::aggregate::Function;
 use std::ops::Range;
 
 /// The name of the table of groups. No statement has it that is written anew.
@@ -22,7 +23,7 @@ pub(super) struct Shape {
     pub(super) having: Option<Range<usize>>,
     /// The columns of the groups, and what is computed of them.
     pub(super) groups: Vec<usize>,
-    pub(super) folds: Vec<(Aggregate, usize)>,
+    pub(super) folds: Vec<(Function, usize)>,
     /// The words of each call, and which fold it is.
     pub(super) calls: Vec<(Range<usize>, usize)>,
 }
@@ -187,27 +188,27 @@ fn source(words: &[Word<'_>], start: usize, table: &Table) -> Option<(Range<usiz
 }
 
 /// The words of a call, and what it computes.
-type Call = (Range<usize>, (Aggregate, usize));
+type Call = (Range<usize>, (Function, usize));
 
 /// The call of an aggregate that begins with a word, if it is one. None at all if it is one that no table computes.
 fn call(words: &[Word<'_>], at: usize, table: &Table) -> Option<Option<Call>> {
-    const FUNCTIONS: [(&str, Aggregate); 5] = [
-        ("COUNT", Aggregate::Count),
-        ("SUM", Aggregate::Sum),
-        ("AVG", Aggregate::Average),
-        ("MIN", Aggregate::Least),
-        ("MAX", Aggregate::Greatest),
+    const FUNCTIONS: [(&str, Function); 5] = [
+        ("COUNT", Function::Count),
+        ("SUM", Function::Sum),
+        ("AVG", Function::Average),
+        ("MIN", Function::Least),
+        ("MAX", Function::Greatest),
     ];
     let Some((_, function)) = FUNCTIONS.iter().find(|(name, _)| words[at].is(name)) else { return Some(None) };
     let close = closing(words, at + 1)?;
     let argument = &words[at + 2..close];
     let fold = match argument {
-        [word] if *function == Aggregate::Count && (word.is_symbol('*') || word.kind == WordKind::Number) => (Aggregate::Rows, 0),
+        [word] if *function == Function::Count && (word.is_symbol('*') || word.kind == WordKind::Number) => (Function::Rows, 0),
         _ => {
             let column = only_column(argument, table)?;
             let kind = table.columns[column].kind;
             let is_number = kind.is_integral() || matches!(kind, ColumnType::Float | ColumnType::Double);
-            let is_sum = matches!(function, Aggregate::Sum | Aggregate::Average);
+            let is_sum = matches!(function, Function::Sum | Function::Average);
             if kind == ColumnType::Opaque || kind.is_precise_time() || (is_sum && !is_number) {
                 return None;
             }

@@ -5,8 +5,9 @@
 #![allow(unsafe_code, reason = "SQLite's virtual tables are laid out as C wants them")]
 
 use super::writing;
-use crate::tables::{Aggregate, Aggregation, ColumnType, Condition, Operator, Scan, Table, Value, ValueRef};
+use crate::tables::{Aggregation, ColumnType, Condition, Operator, Scan, Table, Value, ValueRef};
 use crate::virtual_table::{OPERATORS, Shared, operator, operator_letter};
+use model::aggregate::Function;
 use rusqlite::types::{ToSqlOutput, ValueRef as SqlRef};
 use rusqlite::vtab::{Context, Filters, IndexInfo, Module, VTab, VTabConnection, VTabCursor};
 use rusqlite::{Error, Result, ffi};
@@ -24,7 +25,7 @@ pub(super) struct Groups {
     /// Whether nobody waits for the statement any more.
     pub(super) is_over: Arc<AtomicBool>,
     pub(super) groups: Vec<usize>,
-    pub(super) folds: Vec<(Aggregate, usize)>,
+    pub(super) folds: Vec<(Function, usize)>,
 }
 
 pub(super) const MODULE: &Module<'static, GroupsTable> = &Module::eponymous_only_module();

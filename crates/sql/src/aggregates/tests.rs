@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::query::{Query, QueryError};
-use crate::tables::{Aggregate, Aggregation, Column, ColumnType, Condition, Operator, Order, Scan, SourceError, Tables, Value};
-use crate::testing::Rows;
+use crate::tables::{Aggregation, Column, ColumnType, Condition, Operator, Order, Scan, SourceError, Tables, Value};
+use crate::testing::{Rows, rows_of};
+use model::aggregate::Function;
 use rusqlite::Connection;
 use rusqlite::types::{ToSqlOutput, ValueRef as SqlRef};
 use std::sync::atomic::AtomicUsize;
@@ -61,20 +62,7 @@ impl Aggregating {
             Value::Blob(bytes) => ToSqlOutput::from(bytes.as_slice()),
             _ => ToSqlOutput::Borrowed(SqlRef::Null),
         });
-        let columns = statement.column_count();
-        let mut found = statement.query(rusqlite::params_from_iter(values)).unwrap();
-        let mut rows = Vec::new();
-        while let Some(row) = found.next().unwrap() {
-            let value = |column| match row.get_ref(column).unwrap() {
-                SqlRef::Null => Value::Null,
-                SqlRef::Integer(value) => Value::Integer(value),
-                SqlRef::Real(value) => Value::Real(value),
-                SqlRef::Text(text) => Value::Text(std::str::from_utf8(text).unwrap().to_owned()),
-                SqlRef::Blob(bytes) => Value::Blob(bytes.to_vec()),
-            };
-            rows.push((0..columns).map(value).collect());
-        }
-        rows
+        rows_of(statement.query(rusqlite::params_from_iter(values)).unwrap())
     }
 }
 
@@ -102,13 +90,13 @@ impl Tables for Aggregating {
             return Ok(None);
         }
         let name = |column: usize| COLUMNS[column].0;
-        let fold = |(function, column): &(Aggregate, usize)| match function {
-            Aggregate::Rows => "COUNT(*)".to_owned(),
-            Aggregate::Count => format!("COUNT({})", name(*column)),
-            Aggregate::Sum => format!("SUM({})", name(*column)),
-            Aggregate::Average => format!("AVG({})", name(*column)),
-            Aggregate::Least => format!("MIN({})", name(*column)),
-            Aggregate::Greatest => format!("MAX({})", name(*column)),
+        let fold = |(function, column): &(Function, usize)| match function {
+            Function::Rows => "COUNT(*)".to_owned(),
+            Function::Count => format!("COUNT({})", name(*column)),
+            Function::Sum => format!("SUM({})", name(*column)),
+            Function::Average => format!("AVG({})", name(*column)),
+            Function::Least => format!("MIN({})", name(*column)),
+            Function::Greatest => format!("MAX({})", name(*column)),
         };
         let groups: Vec<String> = wanted.groups.iter().map(|group| name(*group).to_owned()).collect();
         let columns: Vec<String> = groups.iter().cloned().chain(wanted.folds.iter().map(fold)).collect();

@@ -5,8 +5,7 @@ mod views;
 
 use super::*;
 use crate::tables::{Column, Condition, Lookup, Operator, Order, RowName, Scan};
-use crate::testing::Rows;
-use rusqlite::types::ValueRef as SqlRef;
+use crate::testing::{Rows, rows_of};
 use std::sync::atomic::AtomicUsize;
 
 /// Tables in memory.
@@ -127,20 +126,7 @@ fn model(memory: &Memory) -> Connection {
 
 fn expected(model: &Connection, sql: &str) -> Vec<Vec<Value>> {
     let mut statement = model.prepare(sql).unwrap();
-    let columns = statement.column_count();
-    let mut rows = statement.query([]).unwrap();
-    let mut all = Vec::new();
-    while let Some(row) = rows.next().unwrap() {
-        let value = |column| match row.get_ref(column).unwrap() {
-            SqlRef::Null => Value::Null,
-            SqlRef::Integer(value) => Value::Integer(value),
-            SqlRef::Real(value) => Value::Real(value),
-            SqlRef::Text(text) => Value::Text(std::str::from_utf8(text).unwrap().to_owned()),
-            SqlRef::Blob(bytes) => Value::Blob(bytes.to_vec()),
-        };
-        all.push((0..columns).map(value).collect());
-    }
-    all
+    rows_of(statement.query([]).unwrap())
 }
 
 #[test]
