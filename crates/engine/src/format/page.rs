@@ -19,7 +19,7 @@
 //!    row, difference of its sequence from the row before (zigzag), and, unless it is live, its purge time (zigzag);
 //! 2. the clustering keys back to back; 3. the rows back to back.
 //!
-//! A block that does not get smaller is written as it is, with a directory ([`directory`]): then a row is found in place. Earlier programs wrote it
+//! A block that compression does not make smaller by an eighth is written as it is, with a directory ([`directory`]): then a row is found in place. Earlier programs wrote it
 //! without one.
 //!
 //! Invariant: decoding any bytes ends in rows or an error, never in a panic, and takes memory in proportion to `RAW_BYTES_MAX` at most.
