@@ -2,14 +2,17 @@
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A folder that is gone with the test. It is not made.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
-    /// No other test may give it this name.
+    /// One of its own, whoever else gives it this name.
     pub(crate) fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("tarndb-{name}-{}", std::process::id()));
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("tarndb-{name}-{}-{number}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
         Self(path)
     }
