@@ -107,10 +107,10 @@ fn aggregates_hold_on_to_their_functions() {
     let mut session = with_aggregates();
     let aggregate = session.schema.keyspaces["ks"].functions.aggregates().next().unwrap().clone();
     assert_eq!((aggregate.returns.to_string(), aggregate.initial.clone()), ("text".to_owned(), Some(5i64.to_be_bytes().to_vec())));
-    assert_eq!(error(&mut session, "DROP FUNCTION show"), "Function 'ks.show' is still referenced by aggregates [ks.total]");
+    assert_eq!(error(&mut session, "DROP FUNCTION show"), "Function 'ks.show' is still referenced by aggregates ks.total");
     assert_eq!(
         error(&mut session, "DROP FUNCTION adds(bigint, int)"),
-        "Function 'ks.adds(bigint, int)' is still referenced by aggregates [ks.total]"
+        "Function 'ks.adds(bigint, int)' is still referenced by aggregates ks.total"
     );
     session.run("DROP FUNCTION adds_some").unwrap();
     assert_eq!(error(&mut session, "DROP FUNCTION total"), "Function 'ks.total' doesn't exist");
@@ -124,17 +124,17 @@ fn what_cannot_be_an_aggregate_is_refused_in_cassandras_words() {
     let mut session = with_aggregates();
     let cases = [
         ("CREATE AGGREGATE total(int) SFUNC adds STYPE bigint FINALFUNC show INITCOND 5", "Aggregate 'total' already exists"),
-        ("CREATE AGGREGATE a(text) SFUNC adds STYPE bigint", "State function adds(bigint, text) doesn't exist"),
-        ("CREATE AGGREGATE a(int) SFUNC adds STYPE bigint FINALFUNC adds", "Final function adds(bigint) doesn't exist"),
+        ("CREATE AGGREGATE a(text) SFUNC adds STYPE bigint", "State function ks.adds(bigint, text) doesn't exist"),
+        ("CREATE AGGREGATE a(int) SFUNC adds STYPE bigint FINALFUNC adds", "Final function ks.adds(bigint) doesn't exist"),
         (
             "CREATE AGGREGATE a(int) SFUNC adds_some STYPE bigint",
             "Cannot create aggregate 'a' without INITCOND because state function adds_some does not accept 'null' arguments",
         ),
         (
             "CREATE AGGREGATE a() SFUNC show STYPE bigint",
-            "State function show(bigint) return type must be the same as the first argument type - check STYPE, argument and return types",
+            "State function ks.show(bigint) return type must be the same as the first argument type - check STYPE, argument and return types",
         ),
-        ("CREATE AGGREGATE adds(bigint, int) SFUNC adds STYPE bigint", "State function adds(bigint, bigint, int) doesn't exist"),
+        ("CREATE AGGREGATE adds(bigint, int) SFUNC adds STYPE bigint", "State function ks.adds(bigint, bigint, int) doesn't exist"),
         (
             "CREATE OR REPLACE AGGREGATE total(int) SFUNC adds STYPE bigint",
             "Cannot replace aggregate 'total', the new return type bigint isn't compatible with the return type text of existing function",

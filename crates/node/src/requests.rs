@@ -150,7 +150,12 @@ impl Requests {
 
     /// Whether none waits.
     pub(crate) fn is_empty(&self) -> bool {
-        self.free.len() == self.slots.len()
+        self.waiting() == 0
+    }
+
+    /// How many wait.
+    pub(crate) fn waiting(&self) -> usize {
+        self.slots.len() - self.free.len()
     }
 
     /// The request, if it still waits.

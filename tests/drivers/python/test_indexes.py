@@ -7,6 +7,7 @@ import time
 
 import pytest
 from cassandra import InvalidRequest
+from cassandra.protocol import ConfigurationException
 from cassandra.query import SimpleStatement
 
 from conftest import when_back
@@ -156,7 +157,6 @@ def test_truncation_and_drop(run, table):
         ("CREATE INDEX ON {name} (keys(l))", "with non-map type"),
         ("CREATE INDEX ON {name} (fl)", "Frozen collections are immutable"),
         ("CREATE INDEX ON {name} (d)", "Secondary indexes are not supported on duration columns"),
-        ("CREATE CUSTOM INDEX ON {name} (v)", "CUSTOM index requires specifying the index class"),
         ("CREATE INDEX ON {name} (v) WITH OPTIONS = {{'a': 'b'}}", "Cannot specify options for a non-CUSTOM index"),
         ("DROP INDEX {keyspace}.nothing", "doesn't exist"),
     ],
@@ -165,6 +165,33 @@ def test_what_cannot_be_indexed(run, table, statement, message):
     name = table("k int PRIMARY KEY, v int, l list<int>, fl frozen<list<int>>, d duration")
     with pytest.raises(InvalidRequest, match=message):
         run(statement.format(name=name, keyspace=name.split(".")[0]))
+
+
+def test_storage_attached_indexes_are_in_a_system_view(run, table):
+    name = table("k int PRIMARY KEY, v int, w text, m map<text, int>")
+    keyspace = name.split(".")[0]
+    run(f"CREATE INDEX plain_{keyspace} ON {name} (v)")
+    run(f"CREATE INDEX of_v ON {name} (v) USING 'sai'")
+    run(f"CREATE INDEX of_w ON {name} (w) USING 'sai' WITH OPTIONS = {{'case_sensitive': 'false'}}")
+    run(f"CREATE INDEX of_m ON {name} (entries(m)) USING 'sai'")
+    rows = run("SELECT index_name, column_name, is_queryable, is_string, analyzer FROM system_views.sai_column_indexes WHERE keyspace_name = %s", (keyspace,))
+    assert [tuple(row) for row in rows if row.index_name.startswith("of_")] == [
+        ("of_m", "m", True, True, "NoOpAnalyzer"),
+        ("of_v", "v", True, False, "NoOpAnalyzer"),
+        ("of_w", "w", True, True, "NonTokenizingAnalyzer{caseSensitive=false, normalized=false, ascii=false}"),
+    ]
+
+
+def test_cores_and_their_memory_are_in_system_views(run):
+    pools = {row.name: row for row in run("SELECT * FROM system_views.thread_pools")}
+    assert "core-0" in pools and all(pool.completed_tasks >= 0 and pool.blocked_tasks == 0 for pool in pools.values())
+    (cache,) = run("SELECT * FROM system_views.caches")
+    assert cache.name == "frames" and cache.size_bytes > 0 and cache.hit_count <= cache.request_count
+
+
+def test_a_custom_index_needs_a_class(run, table):
+    with pytest.raises(ConfigurationException, match="Unable to find custom indexer class 'legacy_local_table'"):
+        run(f"CREATE CUSTOM INDEX ON {table('k int PRIMARY KEY, v int')} (v)")
 
 
 def test_like_on_a_sasi_index(run, table):

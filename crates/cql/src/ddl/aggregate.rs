@@ -50,7 +50,7 @@ fn declared(context: &Context<'_>, keyspace: &Keyspace, statement: &ast::CreateA
     let state_types: Vec<DataType> = std::iter::once(&state_type).chain(&arguments).cloned().collect();
     let called = |name: &str, types: &[DataType]| {
         let types: Vec<String> = types.iter().map(ToString::to_string).collect();
-        format!("{name}({})", types.join(", "))
+        format!("{}.{name}({})", keyspace.name, types.join(", "))
     };
     let find = |name: &ast::Identifier, types: &[DataType]| -> Result<&Arc<Function>, String> {
         keyspace.functions.function(name.as_str(), types).ok_or_else(|| called(name.as_str(), types))

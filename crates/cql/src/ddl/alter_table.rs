@@ -270,6 +270,11 @@ fn rename(table: &mut Table, columns: &[(Identifier, Identifier)], if_exists: bo
         if position >= key_len {
             return Err(DdlError::RenameValueColumn(from.to_owned()));
         }
+        let id = table.columns[position].id;
+        let indexes: Vec<&str> = table.indexes.values().filter(|index| index.column == id).map(|index| index.name.as_str()).collect();
+        if !indexes.is_empty() {
+            return Err(IndexError::RenameIndexedColumn { column: from.to_owned(), indexes: indexes.join(", ") }.into());
+        }
         if !taken.insert(to.to_owned()) {
             let (keyspace, table) = (table.keyspace.clone(), table.name.clone());
             return Err(DdlError::RenameTaken { keyspace, table, from: from.to_owned(), to: to.to_owned() });

@@ -66,6 +66,8 @@ pub enum DdlError {
     UnknownIndex { keyspace: String, name: String },
     #[error("Materialized view '{keyspace}.{name}' doesn't exist")]
     UnknownView { keyspace: String, name: String },
+    #[error("Trigger class '{0}' couldn't be loaded")]
+    TriggerClass(String),
     #[error("Trigger '{name}' on '{keyspace}.{table}' doesn't exist")]
     UnknownTrigger { keyspace: String, table: String, name: String },
     #[error("Unknown type {keyspace}.{name}")]

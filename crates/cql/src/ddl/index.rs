@@ -19,21 +19,16 @@ use std::sync::Arc;
 
 /// Options of storage-attached indexes that are `true` or `false`: what of a text counts.
 const ANALYSIS_OPTIONS: [&str; 3] = ["case_sensitive", "normalize", "ascii"];
-/// Options of SASI that are kept: how entries are stored there.
-const SASI_OPTIONS: [&str; 8] = [
-    "mode",
-    "analyzed",
-    "analyzer_class",
-    "is_literal",
-    "max_compaction_flush_memory_in_mb",
-    "case_sensitive",
-    "normalize_lowercase",
-    "normalize_uppercase",
-];
 const SASI_MODES: [&str; 3] = ["PREFIX", "CONTAINS", "SPARSE"];
 /// The one analyzer of SASI that does not take texts apart.
 const SASI_ANALYZER: &str = "org.apache.cassandra.index.sasi.analyzer.NonTokenizingAnalyzer";
 
+/// What Cassandra calls its first kind of index, and keeps for itself among options.
+const LEGACY_CLASS: &str = "legacy_local_table";
+const OWN_OPTIONS: [&str; 2] = ["class_name", "target"];
+
+/// What Cassandra says of every SASI index.
+const SASI_WARNING: &str = "SASI indexes are experimental and are not recommended for production use.";
 /// What Cassandra says of every index on vectors.
 const VECTOR_WARNING: &str = "SAI ANN indexes on vector columns are experimental and are not recommended for production use.\n\
      They don't yet support SELECT queries with:\n \
@@ -49,9 +44,6 @@ pub(super) fn create(context: &Context<'_>, statement: &ast::CreateIndex) -> Res
     let mut properties = Properties::new(&statement.properties);
     let options = properties.map("options")?.unwrap_or_default();
     properties.finish()?;
-    if statement.custom && statement.using.is_none() {
-        return Err(IndexError::CustomIndexWithoutClass.into());
-    }
     if statement.using.is_none() && !options.is_empty() {
         return Err(IndexError::Options.into());
     }
@@ -68,7 +60,14 @@ pub(super) fn create(context: &Context<'_>, statement: &ast::CreateIndex) -> Res
     }
     let named =
         |name: &str| IndexClass::declared(name, statement.custom).ok_or_else(|| DdlError::Index(IndexError::Class(name.to_owned())));
-    let class = statement.using.as_deref().map_or(Ok(IndexClass::Legacy), named)?;
+    let class = match statement.using.as_deref() {
+        None if statement.custom => return Err(IndexError::Class(LEGACY_CLASS.to_owned()).into()),
+        None => IndexClass::Legacy,
+        Some(class) => named(class)?,
+    };
+    if let Some(own) = OWN_OPTIONS.into_iter().find(|option| options.contains_key(*option)) {
+        return Err(IndexError::OwnOption(own).into());
+    }
     if table.is_counter() {
         return Err(IndexError::OnCounters.into());
     }
@@ -76,6 +75,10 @@ pub(super) fn create(context: &Context<'_>, statement: &ast::CreateIndex) -> Res
         [] if statement.using.is_none() => return Err(IndexError::WithoutColumn.into()),
         [] => return Err(DdlError::Unsupported("an index without a column")),
         [target] => target,
+        targets if class == IndexClass::StorageAttached => {
+            let columns = targets.iter().filter_map(named_column).map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            return Err(IndexError::StorageAttachedOnManyColumns(columns).into());
+        }
         _ => return Err(IndexError::OnManyColumns.into()),
     };
     let (column, part) = indexed(table, target)?;
@@ -100,6 +103,7 @@ pub(super) fn create(context: &Context<'_>, statement: &ast::CreateIndex) -> Res
     let next_table = id.0.checked_add(1).filter(|next| *next < SYSTEM_TABLE_IDS_FROM).ok_or(DdlError::TooManyTables(id.0))?;
     let name = chosen_name(keyspace, table, column, statement);
     let is_of_vectors = class == IndexClass::StorageAttached && matches!(column.data_type, DataType::Vector(..));
+    let is_sasi = class == IndexClass::Sasi;
     let class = statement.using.as_deref().map(str::to_owned);
     let index = Index { id, name: name.clone(), column: column.id, part, class, options };
     let schema = Schema { next_table: TableId(next_table), ..context.schema.clone() };
@@ -107,6 +111,9 @@ pub(super) fn create(context: &Context<'_>, statement: &ast::CreateIndex) -> Res
     let mut outcome = with_table(context, schema, table, changed, Vec::new());
     if is_of_vectors {
         outcome.warnings.push(VECTOR_WARNING.to_owned());
+    }
+    if is_sasi {
+        outcome.warnings.push(SASI_WARNING.to_owned());
     }
     Ok(outcome)
 }
@@ -215,28 +222,39 @@ fn check_sasi(column: &Column, options: &BTreeMap<String, String>) -> Result<(),
     }
     for (option, value) in options {
         match option.as_str() {
+            "mode" if value.eq_ignore_ascii_case("SPARSE") && matches!(column.data_type, DataType::Text | DataType::Ascii) => {
+                return Err(IndexError::SasiSparseText.into());
+            }
             "mode" if !SASI_MODES.iter().any(|mode| mode.eq_ignore_ascii_case(value)) => {
                 return Err(IndexError::SasiMode(value.clone()).into());
             }
             "analyzer_class" if value != SASI_ANALYZER => return Err(DdlError::Unsupported("A SASI index that takes texts apart")),
             "normalize_uppercase" if value.eq_ignore_ascii_case("true") => return Err(DdlError::Unsupported("normalize_uppercase")),
-            known if SASI_OPTIONS.contains(&known) => {}
-            _ => return Err(IndexError::SasiOption(option.clone()).into()),
+            // As in Cassandra, whatever else is given is kept: how entries are stored there, and what nobody knows.
+            _ => {}
         }
     }
     Ok(())
 }
 
+/// The name of the column that a target is about; of several, none.
+fn named_column(target: &ast::IndexTarget) -> Option<&Identifier> {
+    use ast::IndexTarget as T;
+    match target {
+        T::Column(name) | T::Keys(name) | T::Values(name) | T::Entries(name) | T::Full(name) => Some(name),
+        T::Columns(_) => None,
+    }
+}
+
 /// The column that a target names, and what of it.
 fn indexed<'t>(table: &'t Table, target: &ast::IndexTarget) -> Result<(&'t Column, IndexPart), DdlError> {
     use ast::IndexTarget as T;
-    let (name, kind): (&Identifier, &'static str) = match target {
-        T::Column(name) => (name, "values"),
-        T::Keys(name) => (name, "keys"),
-        T::Values(name) => (name, "values"),
-        T::Entries(name) => (name, "entries"),
-        T::Full(name) => (name, "full"),
-        T::Columns(_) => return Err(DdlError::Unsupported("A local index")),
+    let name = named_column(target).ok_or(DdlError::Unsupported("A local index"))?;
+    let kind = match target {
+        T::Keys(_) => "keys",
+        T::Entries(_) => "entries",
+        T::Full(_) => "full",
+        T::Column(_) | T::Values(_) | T::Columns(_) => "values",
     };
     let is_simple = matches!(target, T::Column(_));
     let unknown =

@@ -2,7 +2,7 @@
 
 use super::DdlError;
 use super::change::{Context, Outcome};
-use super::error::RoleError;
+use super::error::{IndexError, RoleError};
 use crate::language::ast::{AlterRole, Identifier, RoleOption, Statement};
 
 /// Cassandra's, without permissions.
@@ -20,8 +20,13 @@ pub(super) fn answer(context: &Context<'_>, statement: &Statement) -> Result<Out
     let is_known = context.environment.role.is_some();
     match statement {
         S::CreateTrigger(create) => {
-            keyspace(&create.table.keyspace)?;
-            Err(DdlError::Unsupported("CREATE TRIGGER"))
+            let found = context.existing_keyspace(create.table.keyspace.as_ref())?;
+            let table = create.table.name.as_str();
+            if !found.tables.contains_key(table) {
+                return Err(DdlError::Index(IndexError::UnknownTable(table.to_owned())));
+            }
+            // A class of Java cannot be loaded.
+            Err(DdlError::TriggerClass(create.class.to_string()))
         }
         S::DropTrigger(drop) => {
             let keyspace = keyspace(&drop.table.keyspace)?;

@@ -5,6 +5,7 @@
 
 mod coordinator;
 mod limits;
+mod mixed;
 mod operation;
 
 pub use coordinator::BatchCoordinator;
@@ -86,6 +87,7 @@ fn start_items(
         if items.iter().any(|item| item.partition != first.partition) {
             return Err(CqlError::invalid("Batch with conditions cannot span multiple partitions"));
         }
+        mixed::check(&items, &options, context)?;
     }
     Ok(Box::new(BatchCoordinator::new(items, kind, timestamp, options, conditions)))
 }

@@ -27,6 +27,18 @@ pub struct KeyRange {
     pub single: bool,
 }
 
+impl KeyRange {
+    /// What is in both.
+    fn both(&self, other: &Self) -> Option<Self> {
+        let to = match (&self.to, &other.to) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.as_ref().or(other.as_ref()),
+        };
+        let from = (&self.from).max(&other.from);
+        to.is_none_or(|to| from < to).then(|| Self { from: from.clone(), to: to.cloned(), single: false })
+    }
+}
+
 /// The partition key when every column has one value, built in `scratch` unless it is bound as it is stored.
 ///
 /// # Errors
@@ -208,11 +220,17 @@ pub fn clustering_ranges(table: &Table, plan: &ClusteringPlan, environment: &Env
     let mut ranges = Vec::with_capacity(prefixes.len());
     for prefix in prefixes {
         check_clustering(&prefix)?;
-        ranges.push(if fixed == columns.len() {
-            KeyRange { to: Some(with(&prefix, 0)), from: prefix, single: true }
+        if fixed == columns.len() {
+            ranges.push(KeyRange { to: Some(with(&prefix, 0)), from: prefix, single: true });
         } else {
-            slice(&columns[fixed..], prefix, plan.lower.as_ref(), plan.upper.as_ref(), environment)?
-        });
+            let bounds = Bounds { lower: plan.lower.as_ref(), upper: plan.upper.as_ref() };
+            let rest = &columns[fixed..];
+            if bounds.is_contiguous(rest) {
+                ranges.push(slice(rest, prefix, &bounds, environment)?);
+            } else {
+                ranges.append(&mut pieces(rest, &prefix, &bounds, environment)?);
+            }
+        }
     }
     ranges.sort();
     ranges.dedup();
@@ -289,16 +307,25 @@ fn tuple_prefixes(columns: &[Column], tuples: &TupleKeys, environment: &Environm
     Ok((prefixes, fixed))
 }
 
-/// A range on the columns after `prefix`. Bounds are in the columns' own order; a descending column turns them around.
-fn slice(
-    columns: &[Column],
-    prefix: Vec<u8>,
-    lower: Option<&SliceBound>,
-    upper: Option<&SliceBound>,
-    environment: &Environment<'_>,
-) -> Result<KeyRange, CqlError> {
+/// The bounds of a slice, in the columns' own order.
+#[derive(Clone, Copy, Default)]
+struct Bounds<'a> {
+    lower: Option<&'a SliceBound>,
+    upper: Option<&'a SliceBound>,
+}
+
+impl Bounds<'_> {
+    /// Whether the rows between them lie side by side: no bound is about columns with different orders.
+    fn is_contiguous(&self, columns: &[Column]) -> bool {
+        let mut bounds = self.lower.iter().chain(&self.upper);
+        bounds.all(|bound| columns.iter().take(bound.terms.len()).all(|column| column.order == columns[0].order))
+    }
+}
+
+/// A range on the columns after `prefix`; a descending column turns the bounds around.
+fn slice(columns: &[Column], prefix: Vec<u8>, bounds: &Bounds<'_>, environment: &Environment<'_>) -> Result<KeyRange, CqlError> {
     let descending = columns.first().is_some_and(|column| column.order == Order::Descending);
-    let (first, last) = if descending { (upper, lower) } else { (lower, upper) };
+    let (first, last) = if descending { (bounds.upper, bounds.lower) } else { (bounds.lower, bounds.upper) };
     let bound = |bound: &SliceBound| -> Result<Vec<u8>, CqlError> {
         let mut key = prefix.clone();
         for (term, column) in bound.terms.iter().zip(columns) {
@@ -320,4 +347,21 @@ fn slice(
         None => Some(with(&prefix, AFTER)),
     };
     Ok(KeyRange { from, to, single: false })
+}
+
+/// The ranges of a slice over columns with different orders, which is not contiguous: `(a, b) > (1, 2)` is `a > 1`, and `a = 1 AND b > 2`.
+fn pieces(columns: &[Column], prefix: &[u8], bounds: &Bounds<'_>, environment: &Environment<'_>) -> Result<Vec<KeyRange>, CqlError> {
+    let mut ranges = vec![slice(columns, prefix.to_vec(), &Bounds::default(), environment)?];
+    for (bound, is_lower) in [(bounds.lower, true), (bounds.upper, false)] {
+        let Some(bound) = bound else { continue };
+        let (mut of_bound, mut key) = (Vec::with_capacity(bound.terms.len()), prefix.to_vec());
+        for (at, (term, column)) in bound.terms.iter().zip(columns).enumerate() {
+            let end = SliceBound { terms: vec![term.clone()], inclusive: bound.inclusive && at + 1 == bound.terms.len() };
+            let end = if is_lower { Bounds { lower: Some(&end), upper: None } } else { Bounds { lower: None, upper: Some(&end) } };
+            of_bound.push(slice(&columns[at..], key.clone(), &end, environment)?);
+            encode(column, &key_value(term, column, environment)?, &mut key);
+        }
+        ranges = ranges.iter().flat_map(|one| of_bound.iter().filter_map(|other| one.both(other))).collect();
+    }
+    Ok(ranges)
 }

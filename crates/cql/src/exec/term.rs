@@ -56,6 +56,15 @@ impl Term {
                 let fields = values(terms, environment, unset)?;
                 value::build::tuple(fields.iter().map(Bound::bytes), &mut out);
             }
+            Self::Field(tuple, number) => {
+                return Ok(match tuple.evaluate(environment)? {
+                    Bound::Bytes(bytes) => {
+                        let field = value::layout::fields(&bytes).nth((*number).into()).flatten();
+                        field.map_or(Bound::Null, |field| Bound::Bytes(Cow::Owned(field.to_vec())))
+                    }
+                    other => other,
+                });
+            }
             Self::UserType(user, terms) => {
                 let field = |number: usize| user.fields.get(number).map_or("", |(name, _)| name);
                 let unset = |number: usize| format!("Invalid unset value for field '{}' of user defined type {}", field(number), user.name);

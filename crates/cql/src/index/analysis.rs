@@ -55,6 +55,14 @@ impl Analysis {
     }
 }
 
+/// As Cassandra calls it.
+impl std::fmt::Display for Analysis {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { ignores_case, normalizes, folds_to_ascii } = self;
+        write!(f, "NonTokenizingAnalyzer{{caseSensitive={}, normalized={normalizes}, ascii={folds_to_ascii}}}", !ignores_case)
+    }
+}
+
 /// A text with ASCII letters in place of Latin ones that are like them; other letters stay.
 fn ascii(text: &str) -> String {
     let mut folded = String::with_capacity(text.len());

@@ -32,7 +32,7 @@ pub(super) fn comparator(operator: CompareOperator) -> Comparator {
 pub(super) fn find_column<'t>(table: &'t Table, name: &ast::Identifier) -> Result<(usize, &'t Column), CqlError> {
     table
         .column(name.as_str())
-        .ok_or_else(|| CqlError::Invalid(format!("Undefined column name {} in table {}.{}", name.as_str(), table.keyspace, table.name)))
+        .ok_or_else(|| CqlError::Invalid(format!("Undefined column name {name} in table {}.{}", table.keyspace, table.name)))
 }
 
 pub(super) fn find_value_column<'t>(table: &'t Table, name: &ast::Identifier) -> Result<(usize, &'t Column), CqlError> {

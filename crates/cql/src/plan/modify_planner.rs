@@ -9,7 +9,7 @@ mod keys;
 use super::{Assignment, ColumnRef, Condition, Conditions, KeyTerm, Modify, ModifyKind, Planner, RowTarget, Term, ViewPlan, view_plans};
 use crate::CqlError;
 use crate::language::ast;
-use crate::system::is_system_keyspace;
+use crate::system::{is_system_keyspace, is_virtual_keyspace};
 use keys::{KeyRestrictions, missing_clustering};
 use model::{Column, ColumnKind, DataType, Table};
 use std::sync::Arc;
@@ -99,7 +99,11 @@ impl Planner<'_> {
     fn draft(&mut self, name: &ast::QualifiedName, kind: ModifyKind, attributes: &ast::Attributes) -> Result<Draft, CqlError> {
         let table = self.table(name)?;
         if is_system_keyspace(&table.keyspace) {
-            return Err(CqlError::Unauthorized(format!("{} keyspace is not user-modifiable.", table.keyspace)));
+            return Err(if is_virtual_keyspace(&table.keyspace) {
+                CqlError::Invalid(format!("Modification is not supported by table {}.{}", table.keyspace, table.name))
+            } else {
+                CqlError::Unauthorized(format!("{} keyspace is not user-modifiable.", table.keyspace))
+            });
         }
         super::planner::check_writable(&table)?;
         if table.is_cdc_log() {

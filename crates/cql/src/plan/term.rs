@@ -20,6 +20,8 @@ pub enum Term {
     Map(DataType, Vec<(Term, Term)>),
     /// A tuple: fields in order, a missing one is null.
     Fields(Vec<Term>),
+    /// The field of this number of a tuple.
+    Field(Box<Term>, u16),
     /// A user type: fields likewise.
     UserType(Arc<UserType>, Vec<Term>),
     /// A vector literal.

@@ -180,6 +180,14 @@ const SYSTEM_VIEWS: &[&str] = &[
         driver_version text, hostname text, keyspace_name text, protocol_version int, request_count bigint, ssl_cipher_suite text,
         ssl_enabled boolean, ssl_protocol text, username text, PRIMARY KEY (address, port))
         WITH comment = 'currently connected clients'",
+    "CREATE TABLE caches (name text PRIMARY KEY, capacity_bytes bigint, entry_count int, hit_count bigint, hit_ratio double,
+        recent_hit_rate_per_second bigint, recent_request_rate_per_second bigint, request_count bigint, size_bytes bigint)
+        WITH comment = 'system caches'",
+    "CREATE TABLE sai_column_indexes (keyspace_name text, index_name text, analyzer text, column_name text, is_building boolean,
+        is_queryable boolean, is_string boolean, table_name text, PRIMARY KEY (keyspace_name, index_name))
+        WITH comment = 'storage-attached indexes'",
+    "CREATE TABLE thread_pools (name text PRIMARY KEY, active_tasks int, active_tasks_limit int, blocked_tasks bigint,
+        blocked_tasks_all_time bigint, completed_tasks bigint, pending_tasks int) WITH comment = 'what cores are doing'",
     // These are TarnDB's own.
     "CREATE TABLE hot_partitions (keyspace_name text, table_name text, partition_token bigint, core int, partition_key text, requests_per_second double,
         samples bigint, share double, PRIMARY KEY ((keyspace_name, table_name), partition_token, core))

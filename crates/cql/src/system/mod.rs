@@ -11,6 +11,7 @@
 
 mod catalog;
 mod cdc_tables;
+mod core_tables;
 mod definitions;
 mod estimates;
 mod load_tables;
@@ -24,7 +25,7 @@ mod versions;
 
 pub use catalog::{Catalog, catalog, keyspace, table};
 pub use definitions::{is_system_keyspace, is_virtual_keyspace};
-pub use node_view::{HotPartition, NodeView, PeerView, RING_TOKENS, RoleUsage, TableSize, ring_tokens};
+pub use node_view::{CoreFigures, HotPartition, NodeView, PeerView, RING_TOKENS, RoleUsage, TableSize, ring_tokens};
 pub use row::SystemRow;
 pub use versions::{CQL_VERSION, NATIVE_PROTOCOL_VERSION, PARTITIONER, RELEASE_VERSION};
 
@@ -56,11 +57,14 @@ pub fn rows(table: &Table, view: &NodeView<'_>, visit: &mut dyn FnMut(SystemRow)
         ("system_auth", "resource_role_permissons_index") => role_tables::resource_roles(view.schema, &mut rows),
         ("system_traces", "sessions") => trace_tables::sessions(view, &mut rows),
         ("system_traces", "events") => trace_tables::events(view, &mut rows),
+        ("system_views", "caches") => core_tables::caches(view, &mut rows),
         ("system_views", "clients") => node_tables::clients(view, &mut rows),
         ("system_views", "hot_partitions") => load_tables::hot_partitions(view, &mut rows),
         ("system_views", "role_limits") => load_tables::role_limits(view, &mut rows),
+        ("system_views", "sai_column_indexes") => node_tables::sai_column_indexes(view, &mut rows),
         ("system_views", "slow_queries") => load_tables::slow_queries(view, &mut rows),
         ("system_views", "settings") => node_tables::settings(view, &mut rows),
+        ("system_views", "thread_pools") => core_tables::thread_pools(view, &mut rows),
         ("system_schema", "keyspaces") => schema_tables::keyspaces(view.schema, &mut rows),
         ("system_schema", "scylla_keyspaces") => schema_tables::scylla_keyspaces(view, &mut rows),
         ("system_schema", "scylla_tables") => schema_tables::scylla_tables(view.schema, &mut rows),

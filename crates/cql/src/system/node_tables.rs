@@ -3,6 +3,8 @@
 
 use super::row::{RowBuilder, bigint, boolean, inet, int, pairs, text, texts, uuid};
 use super::{CQL_VERSION, NATIVE_PROTOCOL_VERSION, NodeView, PARTITIONER, RELEASE_VERSION};
+use crate::index::{Analysis, IndexClass, indexed_type};
+use model::{DataType, IndexPart};
 
 pub(super) fn local(view: &NodeView<'_>, rows: &mut RowBuilder<'_>) {
     rows.row([
@@ -99,6 +101,35 @@ pub(super) fn index_info(view: &NodeView<'_>, rows: &mut RowBuilder<'_>) {
             rows.row([("table_name", text(&table.keyspace)), ("index_name", text(&index.name))]);
         }
     }
+}
+
+/// Storage-attached indexes. A query reads the rows where one is not complete, so it can be used at once.
+pub(super) fn sai_column_indexes(view: &NodeView<'_>, rows: &mut RowBuilder<'_>) {
+    for table in view.schema.tables() {
+        for index in table.indexes.values().filter(|index| IndexClass::of(index) == IndexClass::StorageAttached) {
+            let Some((_, column)) = table.column_of_id(index.column) else { continue };
+            let data_type = indexed_type(&column.data_type, index.part);
+            let analysis = Analysis::of(index, data_type);
+            rows.row([
+                ("keyspace_name", text(&table.keyspace)),
+                ("index_name", text(&index.name)),
+                ("analyzer", text(analysis.map_or_else(|| "NoOpAnalyzer".to_owned(), |analysis| analysis.to_string()))),
+                ("column_name", text(&column.name)),
+                ("is_building", boolean(!view.built_indexes.contains(&index.id))),
+                ("is_queryable", boolean(true)),
+                ("is_string", boolean(is_literal(data_type) || index.part == IndexPart::Entries)),
+                ("table_name", text(&table.name)),
+            ]);
+        }
+    }
+}
+
+/// Whether SAI compares values of a type as bytes, and not by their order.
+fn is_literal(data_type: &DataType) -> bool {
+    matches!(
+        data_type,
+        DataType::Text | DataType::Ascii | DataType::Boolean | DataType::Tuple(_) | DataType::Udt(..) | DataType::Vector(..)
+    ) || data_type.is_collection()
 }
 
 /// Complete materialized views.

@@ -50,6 +50,25 @@ pub struct NodeView<'a> {
     pub built_indexes: &'a [TableId],
     /// How large tables are on this node, by ascending id; in a cluster, those of their slots that it is the primary of.
     pub table_sizes: &'a [(TableId, TableSize)],
+    /// What its cores have done.
+    pub cores: &'a [CoreFigures],
+}
+
+/// What a core has done since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CoreFigures {
+    /// Its number.
+    pub core: u16,
+    /// Requests of clients and other members that wait for a device or another core.
+    pub requests_waiting: u64,
+    /// Requests of clients that it has answered.
+    pub requests_answered: u64,
+    /// Reads of rows.
+    pub reads: u64,
+    /// Those that were sent to a device.
+    pub device_reads: u64,
+    /// Bytes of its log that are in memory.
+    pub frame_bytes: u64,
 }
 
 /// How large a table is, nearly.

@@ -104,5 +104,6 @@ pub fn view(schema: &Schema) -> NodeView<'_> {
         settings: &[],
         built_indexes: &[],
         table_sizes: &[],
+        cores: &[],
     }
 }

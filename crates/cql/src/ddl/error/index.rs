@@ -9,8 +9,6 @@ use model::DataType;
 pub enum IndexError {
     #[error("Index name must not be empty, or contain non-alphanumeric-underscore characters (got \"{0}\")")]
     Name(String),
-    #[error("CUSTOM index requires specifying the index class")]
-    CustomIndexWithoutClass,
     #[error("Cannot specify options for a non-CUSTOM index")]
     Options,
     #[error("Index '{0}' already exists")]
@@ -23,6 +21,10 @@ pub enum IndexError {
     WithoutColumn,
     #[error("Only CUSTOM indexes support multiple columns")]
     OnManyColumns,
+    #[error("A storage-attached index cannot be created over multiple columns: {0}")]
+    StorageAttachedOnManyColumns(String),
+    #[error("Cannot specify {0} as a CUSTOM option")]
+    OwnOption(&'static str),
     #[error("Table '{0}' doesn't exist")]
     UnknownTable(String),
     #[error("Secondary indexes are not supported on {0}")]
@@ -60,14 +62,16 @@ pub enum IndexError {
     OnOneDimension,
     #[error("Incorrect index mode: {0}")]
     SasiMode(String),
-    #[error("Unknown option of a SASI index: {0}")]
-    SasiOption(String),
-    #[error("SASI doesn't support collections")]
+    #[error("complex columns are not yet supported by SASI")]
     SasiOnCollection,
+    #[error("SPARSE mode is only supported on non-literal columns.")]
+    SasiSparseText,
     #[error("Unable to find custom indexer class '{0}'")]
     Class(String),
     #[error("Properties specified [{0}] are not understood by StorageAttachedIndex")]
     UnknownOption(String),
+    #[error("Can't rename column {column} because it has dependent secondary indexes ({indexes})")]
+    RenameIndexedColumn { column: String, indexes: String },
     #[error("Cannot drop column {column} because it has dependent secondary indexes ({indexes})")]
     DropIndexedColumn { column: String, indexes: String },
 }
@@ -77,7 +81,9 @@ impl IndexError {
     #[must_use]
     pub fn kind(&self) -> DdlErrorKind {
         match self {
-            Self::Class(_) | Self::UnknownOption(_) => DdlErrorKind::Config,
+            Self::Class(_) | Self::UnknownOption(_) | Self::SasiMode(_) | Self::SasiOnCollection | Self::SasiSparseText => {
+                DdlErrorKind::Config
+            }
             _ => DdlErrorKind::Invalid,
         }
     }

@@ -34,7 +34,7 @@ pub enum RoutineError {
          'DROP {kind} {name} (type, type, ...)'. You can use cqlsh 'DESCRIBE {kind} {name}' command to find all overloads"
     )]
     FunctionAmbiguous { kind: &'static str, name: String },
-    #[error("Function '{name}' is still referenced by aggregates [{aggregates}]")]
+    #[error("Function '{name}' is still referenced by aggregates {aggregates}")]
     FunctionUsed { name: String, aggregates: String },
     #[error("Aggregate '{0}' cannot replace a function")]
     AggregateIsFunction(String),

@@ -104,6 +104,7 @@ fn term_bytes(term: &Term, bindings: &Bindings<'_>) -> usize {
         Term::List(terms) | Term::Set(_, terms) | Term::Fields(terms) | Term::UserType(_, terms) | Term::Vector(_, terms) => sum(terms),
         Term::Map(_, entries) => entries.iter().map(|(key, value)| term_bytes(key, bindings) + term_bytes(value, bindings)).sum(),
         Term::Call(call) => sum(&call.arguments),
-        Term::Null | Term::Json(_) => 0,
+        Term::Field(tuple, number) if *number == 0 => term_bytes(tuple, bindings),
+        Term::Null | Term::Json(_) | Term::Field(..) => 0,
     }
 }

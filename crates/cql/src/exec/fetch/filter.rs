@@ -75,7 +75,7 @@ impl BoundFilter {
             }
         }
         if filter.operator == Comparator::Like && values.iter().any(|pattern| Pattern::new(pattern).text.is_empty()) {
-            return Err(CqlError::Invalid(format!("LIKE value can't be empty for column {}", filter.name)));
+            return Err(CqlError::invalid("LIKE value can't be empty."));
         }
         Ok(Self { subject, data_type: filter.data_type.clone(), operator: filter.operator, values, analysis: filter.analysis })
     }

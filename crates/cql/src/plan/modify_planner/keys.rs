@@ -84,7 +84,7 @@ impl Planner<'_> {
         let mut draft = KeyDraft::new(table);
         for expression in clause {
             let ast::WhereExpression::Relation(relation) = expression else {
-                return Err(CqlError::invalid("Custom index expressions cannot be used in UPDATE or DELETE"));
+                return Err(CqlError::invalid("Custom index expressions cannot be used in WHERE clauses for UPDATE or DELETE statements"));
             };
             let unusable = match &relation.comparison {
                 Comparison::Contains(_) => Some("CONTAINS"),
@@ -168,9 +168,11 @@ impl Planner<'_> {
             .filter(|run| run.iter().zip(names).all(|(column, name)| column.name == name.as_str()))
             .ok_or_else(|| CqlError::invalid("Clustering columns must appear in the PRIMARY KEY order in multi-column relations"))?;
         let tuple_type = DataType::Tuple(run.iter().map(|column| column.data_type.frozen()).collect());
+        let marker_name = format!("({})", run.iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(","));
         let fields = |planner: &mut Self, term: &ast::Term| -> Result<Vec<Term>, CqlError> {
-            match planner.term(term, &tuple_type, "tuple")? {
+            match planner.term(term, &tuple_type, &marker_name)? {
                 Term::Fields(fields) if fields.len() == run.len() => Ok(fields),
+                marker @ Term::Bind(_) => Ok((0..run.len()).map(|number| Term::Field(Box::new(marker.clone()), number as u16)).collect()),
                 Term::Constant(bytes) => Ok(crate::value::layout::fields(&bytes)
                     .map(|field| field.map_or(Term::Null, |bytes| Term::Constant(bytes.into())))
                     .collect()),
@@ -193,19 +195,13 @@ impl Planner<'_> {
             }
             Comparison::In(InValues::Marker(marker)) if first == 0 => {
                 let list = DataType::List(Arc::new(tuple_type.clone()), Frozen::Yes);
-                let names: Vec<&str> = run.iter().map(|column| column.name.as_str()).collect();
-                draft.tuples = Some(TupleKeys::List(self.mark(marker.index, &format!("in({})", names.join(",")), &list)));
+                draft.tuples = Some(TupleKeys::List(self.mark(marker.index, &format!("in{marker_name}"), &list)));
             }
             other => {
                 let ends = slice_ends(other).ok_or_else(|| CqlError::invalid("Unsupported multi-column relation"))?;
                 for (is_lower, inclusive, term) in ends {
                     let terms = fields(self, term)?;
                     *draft.side(is_lower) = Some((first, SliceBound { terms, inclusive }));
-                }
-                if run.iter().any(|column| column.order != run[0].order) {
-                    return Err(CqlError::invalid(
-                        "Multi-column slices over columns with different clustering orders are not supported here yet",
-                    ));
                 }
             }
         }

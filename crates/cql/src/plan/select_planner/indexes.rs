@@ -109,6 +109,16 @@ pub(super) fn check_like(table: &Table, column: &Column, pattern: &ast::Term) ->
     Err(CqlError::Invalid(format!("LIKE restriction is only supported on properly indexed columns. {name} LIKE {pattern} is not valid.")))
 }
 
+/// Why `expr(index, …)` is refused: indexes answer comparisons.
+pub(super) fn no_expression(table: &Table, name: &ast::QualifiedName) -> CqlError {
+    let index = name.name.as_str();
+    CqlError::Invalid(match table.indexes.get(index).map(|index| IndexClass::of(index)) {
+        None => format!("Invalid index expression, index {index} not found for {}.{}", table.keyspace, table.name),
+        Some(IndexClass::Legacy) => format!("Only CUSTOM indexes may be used in custom index expressions, {index} is not valid"),
+        Some(IndexClass::StorageAttached | IndexClass::Sasi) => format!("Index {index} does not support custom expressions"),
+    })
+}
+
 /// What is missing where restrictions filter, and nobody has allowed that.
 pub(super) fn needed(statement: &ast::Select, table: &Table, draft: &Draft, reads: &Reads) -> CqlError {
     if let Some(nearest) = statement.order_by.iter().find(|part| matches!(part.ordering, ast::Ordering::NearestTo(_))) {

@@ -75,8 +75,9 @@ impl Planner<'_> {
         restrictions: &mut Restrictions,
     ) -> Result<(), CqlError> {
         for expression in &statement.where_clause {
-            let ast::WhereExpression::Relation(relation) = expression else {
-                return Err(CqlError::invalid("Custom index expressions are not supported by TarnDB yet"));
+            let relation = match expression {
+                ast::WhereExpression::Relation(relation) => relation,
+                ast::WhereExpression::CustomIndex { index, .. } => return Err(indexes::no_expression(table, index)),
             };
             match &relation.target {
                 RelationTarget::Column(name) => {
@@ -118,6 +119,10 @@ impl Planner<'_> {
                 Comparison::Compare(CompareOperator::GreaterOrEqual, low.clone()),
                 Comparison::Compare(CompareOperator::LessOrEqual, high.clone()),
             ],
+            // As in Cassandra, IN with one value is an equality: an index answers it.
+            Comparison::In(InValues::List(terms)) if terms.len() == 1 && !column.data_type.is_multi_cell() => {
+                terms.iter().map(|term| Comparison::Compare(CompareOperator::Equal, term.clone())).collect()
+            }
             other => vec![other.clone()],
         };
         for comparison in &parts {

@@ -165,6 +165,9 @@ pub struct CoreReport {
     /// Its clients' connections.
     #[serde(default)]
     pub connections: u32,
+    /// Requests that wait for the device, for other cores or members.
+    #[serde(default)]
+    pub requests_waiting: u64,
     /// Bytes that requests hold which wait for the device, for other cores or members.
     #[serde(default)]
     pub waiting_bytes: u64,

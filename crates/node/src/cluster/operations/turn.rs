@@ -137,6 +137,7 @@ impl Core {
             engine: stats,
             requests: self.requests.meter.figures().clone(),
             connections: self.connections.count(),
+            requests_waiting: self.requests.waiting() as u64,
             waiting_bytes: self.requests.bytes() as u64,
             tables: self.figures.tables.sizes().clone(),
             ..CoreReport::default()

@@ -1,11 +1,11 @@
 //! What CQL clients see of a node and its cluster: SUPPORTED and the system tables.
 
-use crate::cluster::Board;
+use crate::cluster::{Board, CoreReport};
 use crate::core::Core;
 use base::TableId;
 use cql::CqlError;
 use cql::exec::{Execution, MemoryStore};
-use cql::system::{self, NodeView, TableSize};
+use cql::system::{self, CoreFigures, NodeView, TableSize};
 use cql::wire::TABLETS_ROUTING;
 use engine::TableSizes;
 use model::Table;
@@ -66,6 +66,7 @@ impl Core {
             settings: &[],
             built_indexes: &[],
             table_sizes: &[],
+            cores: &[],
         }
     }
 
@@ -74,7 +75,7 @@ impl Core {
         let mut store = MemoryStore::new();
         let mut outcome = Ok(());
         // Whoever waits for an index or a view asks for nothing else, and only here cores ask each other.
-        let tells_of_builds = |name: &str| ["IndexInfo", "built_views", "view_build_status"].contains(&name);
+        let tells_of_builds = |name: &str| ["IndexInfo", "built_views", "view_build_status", "sai_column_indexes"].contains(&name);
         let indexes = |table: &Arc<Table>| {
             self.config.board.as_ref().filter(|_| tells_of_builds(&table.name)).map(|board| board.indexes_built(self.cores))
         };
@@ -99,6 +100,8 @@ impl Core {
         for table in execution.prepared.tables() {
             let slow_requests = board_of(table, "slow_queries").map(|board| board.slow_requests()).unwrap_or_default();
             let hot = board_of(table, "hot_partitions").map(|board| board.hot_partitions(context.now.monotonic_us)).unwrap_or_default();
+            let tells_of_cores = ["caches", "thread_pools"].into_iter().find_map(|name| board_of(table, name));
+            let figures = tells_of_cores.map(|board| cores(board)).unwrap_or_default();
             let clients = board_of(table, "clients").map(|board| board.clients()).unwrap_or_default();
             let settings = settings(table);
             let shows_limits = (&*table.keyspace, &*table.name) == ("system_views", "role_limits");
@@ -116,6 +119,7 @@ impl Core {
                     settings: &settings,
                     built_indexes: &built_indexes,
                     table_sizes: &table_sizes,
+                    cores: &figures,
                     ..self.view()
                 },
                 &mut |row| {
@@ -128,6 +132,19 @@ impl Core {
         outcome?;
         store.run(execution, context, out)
     }
+}
+
+/// What cores have reported.
+fn cores(board: &Board) -> Vec<CoreFigures> {
+    let figures = |core: &CoreReport| CoreFigures {
+        core: core.core,
+        requests_waiting: core.requests_waiting,
+        requests_answered: core.requests.latencies.iter().flatten().flat_map(|latencies| &latencies.buckets).sum(),
+        reads: core.engine.gets,
+        device_reads: core.engine.device_records,
+        frame_bytes: core.engine.frame_bytes,
+    };
+    board.report().cores.iter().map(figures).collect()
 }
 
 /// What is told of the sizes of tables.
