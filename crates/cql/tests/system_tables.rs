@@ -3,7 +3,7 @@
 
 mod schema_support;
 
-use cql::system::{self, HotPartition, NodeView, RoleUsage, SystemRow, TableSize};
+use cql::system::{self, CoreFigures, HotPartition, NodeView, RoleUsage, SystemRow, TableSize};
 use cql::wire::ProtocolVersion;
 use cql::{ConnectedClient, SlowRequest, language, value};
 use model::{ColumnKind, Limit, Order, RoleLimits, Schema, Table};
@@ -100,7 +100,8 @@ fn every_value_of_every_row_is_one_of_its_columns_type_and_every_key_is_there() 
     let clients = [Arc::new(ConnectedClient::new("[::1]:40000".parse().unwrap(), ProtocolVersion::V5, true, options))];
     let sizes: Vec<_> = session.schema.tables().map(|table| (table.id, TableSize { partitions: 1_000, partition_bytes: 100 })).collect();
     let settings = [("memory_limit".to_owned(), "512 MiB".to_owned())];
-    let view = NodeView { clients: &clients, settings: &settings, table_sizes: &sizes, ..view(&session.schema) };
+    let cores = [CoreFigures { reads: 100, device_reads: 25, ..CoreFigures::default() }];
+    let view = NodeView { clients: &clients, settings: &settings, table_sizes: &sizes, cores: &cores, ..view(&session.schema) };
     let mut filled = BTreeSet::new();
     for table in all_tables() {
         let mut keys = BTreeSet::new();
@@ -130,8 +131,10 @@ fn every_value_of_every_row_is_one_of_its_columns_type_and_every_key_is_there() 
         "system_schema.keyspaces",
         "system_schema.tables",
         "system_schema.types",
+        "system_views.caches",
         "system_views.clients",
         "system_views.settings",
+        "system_views.thread_pools",
         "system_virtual_schema.columns",
         "system_virtual_schema.keyspaces",
         "system_virtual_schema.tables",
