@@ -150,7 +150,7 @@ def test_files_that_do_not_fit_end_the_start_with_their_names(start_cluster, aut
     cluster = start_cluster(0)
     right, other = authority.flags(f"{cluster.block}.1"), authority.flags(f"{cluster.block}.9")
     table = [
-        ([*right[:3], other[3], *right[4:]], f"--node-key {other[3]} is not the key of the node's certificate"),
+        ([*right[:3], other[3], *right[4:]], f"--node-key {other[3]} is not the key of the certificate that is given with it"),
         ([*other], f"--node-certificate {other[1]} other nodes would refuse it at {cluster.block}.1: it is not for this address"),
         ([*right[:3], "/nowhere", *right[4:]], "--node-key /nowhere cannot be read"),
         ([*right[:5], right[3]], f"--node-ca {right[3]} holds no certificate"),

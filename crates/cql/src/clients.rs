@@ -8,6 +8,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// So many bytes of a client's options are kept.
 const OPTION_BYTES_MAX: usize = 4 << 10;
 
+/// What a client's session of TLS has agreed on, by the names that Cassandra shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Encryption {
+    /// `TLSv1.3`
+    pub protocol: &'static str,
+    /// `TLS_AES_256_GCM_SHA384`
+    pub cipher: &'static str,
+}
+
 /// A client that has sent STARTUP.
 #[derive(Debug)]
 pub struct ConnectedClient {
@@ -15,8 +24,8 @@ pub struct ConnectedClient {
     pub address: SocketAddr,
     /// The version of the native protocol that it speaks.
     pub version: ProtocolVersion,
-    /// Whether it speaks TLS.
-    pub is_encrypted: bool,
+    /// How it speaks TLS, if it does.
+    pub encryption: Option<Encryption>,
     /// What STARTUP said, by ascending key; only the first few KiB.
     pub options: Vec<(String, String)>,
     requests: AtomicU64,
@@ -39,7 +48,7 @@ impl ConnectedClient {
     pub fn new<'o>(
         address: SocketAddr,
         version: ProtocolVersion,
-        is_encrypted: bool,
+        encryption: Option<Encryption>,
         options: impl IntoIterator<Item = (&'o str, &'o str)>,
     ) -> Self {
         let mut kept = 0;
@@ -53,7 +62,7 @@ impl ConnectedClient {
             .collect();
         options.sort_unstable();
         options.dedup_by(|later, earlier| later.0 == earlier.0);
-        Self { address, version, is_encrypted, options, requests: AtomicU64::new(0), state: Mutex::default() }
+        Self { address, version, encryption, options, requests: AtomicU64::new(0), state: Mutex::default() }
     }
 
     /// How many requests it has made.

@@ -26,7 +26,7 @@ pub mod value;
 pub mod whitelist;
 pub mod wire;
 
-pub use clients::{ClientState, ConnectedClient};
+pub use clients::{ClientState, ConnectedClient, Encryption};
 pub use error::{Asked, CqlError};
 pub use slow::SlowRequest;
 pub use trace::{Trace, TraceEvent};

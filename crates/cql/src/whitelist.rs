@@ -1,6 +1,6 @@
 //! Addresses and networks that roles may log in from: `10.0.0.0/8`, `192.168.1.7`, `fd00::/8`. Aerospike's clients set them; they hold for every protocol.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Whether this is an address, or a network in CIDR's notation.
 #[must_use]
@@ -21,8 +21,22 @@ pub fn contains(text: &str, address: IpAddr) -> bool {
     differ.checked_shr(width - bits).unwrap_or(0) == 0
 }
 
+/// A network by its first address, as Cassandra keeps it, whichever of its addresses is given; an address as it is. None of what is neither.
+#[must_use]
+pub fn by_first_address(text: &str) -> Option<String> {
+    let (address, bits) = network(text)?;
+    if !text.contains('/') {
+        return Some(text.to_owned());
+    }
+    let first: IpAddr = match address {
+        IpAddr::V4(address) => Ipv4Addr::from_bits(address.to_bits() & u32::MAX.checked_shl(32 - bits).unwrap_or(0)).into(),
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & u128::MAX.checked_shl(128 - bits).unwrap_or(0)).into(),
+    };
+    Some(format!("{first}/{bits}"))
+}
+
 /// An address of it, and how many bits all of them share.
-fn network(text: &str) -> Option<(IpAddr, u32)> {
+pub(crate) fn network(text: &str) -> Option<(IpAddr, u32)> {
     let (address, bits) = match text.split_once('/') {
         Some((address, bits)) => (address, Some(bits.parse::<u32>().ok()?)),
         None => (text, None),
@@ -37,6 +51,25 @@ fn network(text: &str) -> Option<(IpAddr, u32)> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_network_is_known_by_its_first_address() {
+        let cases = [
+            ("10.1.2.3/8", Some("10.0.0.0/8")),
+            ("10.20.33.40/24", Some("10.20.33.0/24")),
+            ("10.1.2.3/0", Some("0.0.0.0/0")),
+            ("10.1.2.3/32", Some("10.1.2.3/32")),
+            ("10.1.2.3", Some("10.1.2.3")),
+            ("fd12::7/8", Some("fd00::/8")),
+            ("fd12::7/0", Some("::/0")),
+            ("fd12::7/128", Some("fd12::7/128")),
+            ("10.1.2.3/33", None),
+            ("office", None),
+        ];
+        for (given, kept) in cases {
+            assert_eq!(by_first_address(given).as_deref(), kept, "{given}");
+        }
+    }
 
     #[test]
     fn an_address_is_in_a_network_or_not() {

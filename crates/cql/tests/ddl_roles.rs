@@ -217,6 +217,9 @@ fn access_is_from_the_networks_that_a_superuser_says() {
     assert_eq!(admitted(&session), [true, true, false]);
     session.run("ALTER ROLE jo WITH ACCESS TO ALL DATACENTERS").unwrap();
     assert_eq!(admitted(&session), [true, true, false]);
+    session.run("ALTER ROLE jo WITH ACCESS FROM CIDRS {'10.1.2.3/8', '10.0.0.0/8', 'fd12::7/16'}").unwrap();
+    let kept: Vec<&str> = session.schema.roles["jo"].whitelist.iter().map(String::as_str).collect();
+    assert_eq!(kept, ["10.0.0.0/8", "fd12::/16"], "networks are known by their first address, as Cassandra's");
     session.run("ALTER ROLE jo WITH ACCESS FROM CIDRS {'127.0.0.1'}").unwrap();
     assert_eq!(admitted(&session), [false, false, true]);
     session.role = Some("jo".to_owned());

@@ -5,12 +5,13 @@ mod schema_support;
 
 use cql::system::{self, CoreFigures, HotPartition, NodeView, RoleUsage, SystemRow, TableSize};
 use cql::wire::ProtocolVersion;
-use cql::{ConnectedClient, SlowRequest, language, value};
+use cql::{ConnectedClient, Encryption, SlowRequest, language, value};
 use model::{ColumnKind, Limit, Order, RoleLimits, Schema, Table};
 use schema_support::{Session, view};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+const ENCRYPTION: Encryption = Encryption { protocol: "TLSv1.3", cipher: "TLS_AES_256_GCM_SHA384" };
 const COLUMNS: &str = include_str!("system_golden/columns-5.0.9.txt");
 
 fn all_tables() -> Vec<Arc<Table>> {
@@ -97,7 +98,7 @@ fn tables_of_scylla_and_of_users_are_none_of_the_systems() {
 fn every_value_of_every_row_is_one_of_its_columns_type_and_every_key_is_there() {
     let session = app();
     let options = [("DRIVER_VERSION", "1"), ("DRIVER_NAME", "a driver")];
-    let clients = [Arc::new(ConnectedClient::new("[::1]:40000".parse().unwrap(), ProtocolVersion::V5, true, options))];
+    let clients = [Arc::new(ConnectedClient::new("[::1]:40000".parse().unwrap(), ProtocolVersion::V5, Some(ENCRYPTION), options))];
     let sizes: Vec<_> = session.schema.tables().map(|table| (table.id, TableSize { partitions: 1_000, partition_bytes: 100 })).collect();
     let settings = [("memory_limit".to_owned(), "512 MiB".to_owned())];
     let cores = [CoreFigures { reads: 100, device_reads: 25, ..CoreFigures::default() }];

@@ -1,6 +1,7 @@
 //! A connection: one thread reads what arrives, answers heartbeats and takes cancellations; another one does the statements, in their order.
 
 use crate::node::{SqlNode, SqlTls, lock};
+use crate::pending::Pending;
 use crate::request::{SQL_CANCEL, read_cancel};
 use crate::running::Running;
 use crate::session::Session;
@@ -23,6 +24,8 @@ const BODY_BYTES_MAX: usize = 64 << 20;
 const LOGIN_BYTES_MAX: usize = 64 << 10;
 /// What a client has to have logged in after.
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(30);
+/// The same of the handshake of TLS.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often a statement's deadline is looked at.
 const TICK: Duration = Duration::from_millis(20);
 /// The same while none runs: of log-ins, which have a deadline as well.
@@ -33,7 +36,7 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 const WAITING_MAX: usize = 4;
 
 /// Serves a client until it goes.
-pub(crate) fn serve(stream: TcpStream, node: SqlNode) -> std::io::Result<()> {
+pub(crate) fn serve(stream: TcpStream, node: SqlNode, pending: &Pending) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(IDLE_TICK))?;
     stream.set_write_timeout(Some(WRITE_TIMEOUT))?;
@@ -44,6 +47,7 @@ pub(crate) fn serve(stream: TcpStream, node: SqlNode) -> std::io::Result<()> {
     let tls = node.tls.clone();
     let (sender, bodies) = sync_channel(WAITING_MAX);
     let has_logged_in = Arc::new(AtomicBool::new(false));
+    pending.came(&output, &has_logged_in);
     let worker = Worker {
         session: Session::new(node, Arc::clone(&running)),
         output: Arc::clone(&output),
@@ -61,6 +65,7 @@ pub(crate) fn serve(stream: TcpStream, node: SqlNode) -> std::io::Result<()> {
         running: Arc::clone(&running),
         has_logged_in,
         began: Instant::now(),
+        handshake_began: Instant::now(),
         tick: IDLE_TICK,
     };
     let read = reader.read_all(&sender);
@@ -113,6 +118,7 @@ struct FrameReader {
     running: Arc<Running>,
     has_logged_in: Arc<AtomicBool>,
     began: Instant,
+    handshake_began: Instant,
     tick: Duration,
 }
 
@@ -150,7 +156,7 @@ impl FrameReader {
     fn fill(&mut self, mut bytes: &mut [u8]) -> std::io::Result<bool> {
         while !bytes.is_empty() {
             // However slowly bytes come.
-            if !self.has_logged_in.load(Ordering::Acquire) && self.began.elapsed() > LOGIN_TIMEOUT {
+            if !self.has_logged_in.load(Ordering::Acquire) && self.is_late() {
                 return Ok(false);
             }
             self.set_tick()?;
@@ -164,6 +170,12 @@ impl FrameReader {
             }
         }
         Ok(true)
+    }
+
+    /// Whether a client that has not logged in has had its time.
+    fn is_late(&self) -> bool {
+        self.began.elapsed() > LOGIN_TIMEOUT
+            || self.handshake_began.elapsed() > HANDSHAKE_TIMEOUT && self.input.is_handshaking().unwrap_or(!self.offered().plain)
     }
 
     /// A statement; false if it ends the connection.
@@ -238,6 +250,9 @@ impl FrameReader {
             if is_connect { connect(statement.reply, &mut { statement.arguments }, offered, out) } else { Err(required()) }
         })?;
         let Some(session) = session.filter(|_| is_done) else { return Ok(Some(false)) };
+        if offered.plain {
+            self.handshake_began = Instant::now();
+        }
         self.input.begin_tls(session)?;
         Ok(Some(true))
     }

@@ -7,6 +7,7 @@
 //! | module | what |
 //! |---|---|
 //! | `port` | accepts clients |
+//! | `pending` | clients that have not logged in |
 //! | `connection` | frames, heartbeats, cancellations |
 //! | `transport` | bytes as they are, or by TLS |
 //! | `node` | where the node is, and how it speaks TLS |
@@ -38,6 +39,7 @@ mod metatables;
 mod node;
 mod pages;
 mod parts;
+mod pending;
 mod places;
 mod port;
 mod query_text;

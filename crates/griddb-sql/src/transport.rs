@@ -59,6 +59,11 @@ impl Input {
         self.secured.is_some()
     }
 
+    /// Whether the handshake of TLS is under way; none in plaintext.
+    pub(crate) fn is_handshaking(&self) -> Option<bool> {
+        self.secured.as_ref().map(|secured| lock(&secured.session).is_handshaking())
+    }
+
     pub(crate) fn set_read_timeout(&self, timeout: Duration) -> std::io::Result<()> {
         self.stream.set_read_timeout(Some(timeout))
     }
@@ -126,6 +131,11 @@ impl Output {
             session.take_output(&mut records);
         }
         self.stream.write_all(&records)
+    }
+
+    /// Ends both sides at once.
+    pub(crate) fn cut(&self) {
+        let _ = self.stream.shutdown(Shutdown::Both);
     }
 
     /// Says that nothing more comes, and ends both sides.

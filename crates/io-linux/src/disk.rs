@@ -8,7 +8,7 @@ use crate::disk_ring::DiskRing;
 use crate::disk_threads::DiskThreads;
 use crate::volume::Volume;
 use base::BLOCK_BYTES;
-use io::{DiskCompletion, DiskError, DiskRequest, DiskTag, FileId};
+use io::{DiskCompletion, DiskError, DiskLatencies, DiskRequest, DiskTag, FileId};
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::RawFd;
 
@@ -33,6 +33,7 @@ struct SyncGroup {
     tag: DiskTag,
     left: usize,
     result: Result<(), DiskError>,
+    begun_us: u64,
 }
 
 /// The operations of one core's files.
@@ -46,6 +47,9 @@ pub(crate) struct DiskQueue {
     finished: VecDeque<DiskCompletion>,
     syncs: BTreeMap<u64, SyncGroup>,
     next_sync: u64,
+    /// The time by which operations begin and end until it is set again.
+    now_us: u64,
+    latencies: DiskLatencies,
 }
 
 impl DiskQueue {
@@ -60,7 +64,19 @@ impl DiskQueue {
             finished: VecDeque::new(),
             syncs: BTreeMap::new(),
             next_sync: 0,
+            now_us: 0,
+            latencies: DiskLatencies::default(),
         })
+    }
+
+    /// Operations begin and end now, for their latencies. Without it all take no time.
+    pub(crate) fn set_now(&mut self, now_us: u64) {
+        self.now_us = now_us;
+    }
+
+    /// How long operations took so far.
+    pub(crate) fn latencies(&self) -> DiskLatencies {
+        self.latencies
     }
 
     /// What to watch, edge-triggered, for completions that wait.
@@ -79,7 +95,8 @@ impl DiskQueue {
         if let DiskRequest::Sync { file } = request {
             return self.start_sync(tag, file);
         }
-        let operation = Operation::new(tag, request, &self.volumes);
+        let mut operation = Operation::new(tag, request, &self.volumes);
+        operation.begun_us = self.now_us;
         if let Action::Extend { length } = operation.action
             && let Some(result) = self.volumes[operation.file.0 as usize].extend_at_once(length)
         {
@@ -98,7 +115,7 @@ impl DiskQueue {
         }
         let group = self.next_sync;
         self.next_sync += 1;
-        self.syncs.insert(group, SyncGroup { tag, left: parts.len(), result: Ok(()) });
+        self.syncs.insert(group, SyncGroup { tag, left: parts.len(), result: Ok(()), begun_us: self.now_us });
         for part in parts {
             self.launch_or_wait(Operation::sync(tag, file, part, group));
         }
@@ -248,14 +265,19 @@ impl DiskQueue {
                     sync.result = outcome;
                 }
                 if sync.left == 0
-                    && let Some(SyncGroup { tag, result, .. }) = self.syncs.remove(&group)
+                    && let Some(SyncGroup { tag, result, begun_us, .. }) = self.syncs.remove(&group)
                 {
+                    self.latencies.syncs.add(self.now_us.saturating_sub(begun_us));
                     self.finished.push_back(DiskCompletion { tag, result, buffer: None });
                 }
                 return;
             }
-            Action::Write { .. } => volume.wrote(operation.part),
-            Action::Read { .. } | Action::Extend { .. } => {}
+            Action::Write { .. } => {
+                volume.wrote(operation.part);
+                self.latencies.writes.add(self.now_us.saturating_sub(operation.begun_us));
+            }
+            Action::Read { .. } => self.latencies.reads.add(self.now_us.saturating_sub(operation.begun_us)),
+            Action::Extend { .. } => {}
         }
         self.finished.push_back(operation.complete(outcome));
     }

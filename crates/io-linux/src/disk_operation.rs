@@ -36,6 +36,8 @@ pub(crate) struct Operation {
     pub(crate) action: Action,
     /// Bytes transferred so far.
     pub(crate) done: usize,
+    /// When it was asked for.
+    pub(crate) begun_us: u64,
 }
 
 /// One call to the kernel.
@@ -69,7 +71,7 @@ impl Operation {
                 unreachable!("other threads do these")
             }
         };
-        let mut operation = Self { tag, file, part: 0, action, done: 0 };
+        let mut operation = Self { tag, file, part: 0, action, done: 0, begun_us: 0 };
         operation.check();
         operation.place(&volumes[file.0 as usize]);
         operation
@@ -77,7 +79,7 @@ impl Operation {
 
     /// One device's part of a sync.
     pub(crate) fn sync(tag: DiskTag, file: FileId, part: usize, group: u64) -> Self {
-        Self { tag, file, part, action: Action::Sync { group }, done: 0 }
+        Self { tag, file, part, action: Action::Sync { group }, done: 0, begun_us: 0 }
     }
 
     /// Turns the offset in the volume into a device and the offset on it.

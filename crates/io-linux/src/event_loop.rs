@@ -186,6 +186,7 @@ impl<M: Send + 'static> EventLoop<M> {
     }
 
     fn deliver_completions<H: Handler<LinuxReactor<M>>>(&mut self, handler: &mut H) {
+        self.reactor.disk.set_now(self.reactor.now.monotonic_us);
         self.reactor.disk.submit();
         while let Some(completion) = self.reactor.disk.next_completion() {
             handler.completed(&mut self.reactor, completion);
@@ -333,7 +334,7 @@ impl<M: Send + 'static> EventLoop<M> {
         Some(flush)
     }
 
-    fn cut_late_connections<H: Handler<LinuxReactor<M>>>(&mut self, handler: &mut H) {
+    pub(super) fn cut_late_connections<H: Handler<LinuxReactor<M>>>(&mut self, handler: &mut H) {
         while let Some((at_us, id)) = self.reactor.ending.front().copied() {
             if self.reactor.connections.get(id).is_some() && at_us > self.reactor.now.monotonic_us {
                 return;

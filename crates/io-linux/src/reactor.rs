@@ -14,7 +14,7 @@ use crate::helper::{Job, Task, TaskSender};
 use crate::mailbox::Mailbox;
 use crate::outgoing;
 use base::{BufferPool, CoreId};
-use io::{ConnectionId, DiskRequest, DiskTag, ListenerId, Now, Reactor};
+use io::{ConnectionId, DiskLatencies, DiskRequest, DiskTag, ListenerId, Now, Reactor};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -234,8 +234,15 @@ impl<M: Send + 'static> Reactor for LinuxReactor<M> {
             DiskRequest::Compute { work } => {
                 self.helpers.computing.send(Task { core, tag, job: Job::Compute(work) }).expect("the computing thread outlives the cores");
             }
-            request => self.disk.start(tag, request),
+            request => {
+                self.disk.set_now(self.now.monotonic_us);
+                self.disk.start(tag, request);
+            }
         }
+    }
+
+    fn disk_latencies(&self) -> DiskLatencies {
+        self.disk.latencies()
     }
 
     fn send(&mut self, to: CoreId, message: M) {

@@ -8,6 +8,7 @@
 
 mod blob;
 mod disk;
+mod latencies;
 mod network;
 mod reactor;
 mod stable;
@@ -18,6 +19,7 @@ pub use blob::{
     RecoveredBlobs, Sealed, choose_copy, is_blob_name, open_blob, recover_blobs, recover_blobs_without, seal_blob,
 };
 pub use disk::{DiskCompletion, DiskError, DiskRequest, DiskTag, FileId, Work, WriteSource};
+pub use latencies::{DISK_BOUNDS_US, DiskHistogram, DiskLatencies};
 pub use network::{ConnectionId, ListenerId, Placement};
 pub use reactor::{Handler, Reactor, Turn};
 pub use stable::StableMemory;

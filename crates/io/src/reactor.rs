@@ -1,6 +1,6 @@
 //! The contract between the thing that waits and the thing that acts.
 
-use crate::{ConnectionId, DiskCompletion, DiskRequest, DiskTag, ListenerId, Now};
+use crate::{ConnectionId, DiskCompletion, DiskLatencies, DiskRequest, DiskTag, ListenerId, Now};
 use base::CoreId;
 use std::net::SocketAddr;
 
@@ -61,6 +61,11 @@ pub trait Reactor {
     /// Starts a disk operation.
     fn submit(&mut self, tag: DiskTag, request: DiskRequest);
 
+    /// How long disk operations took so far; nothing of a reactor that does not measure them.
+    fn disk_latencies(&self) -> DiskLatencies {
+        DiskLatencies::default()
+    }
+
     /// Sends a message to another core (or to this one: it arrives in the next turn). Never blocks; delivery keeps the order per pair of cores.
     fn send(&mut self, to: CoreId, message: Self::Message);
 
@@ -94,6 +99,12 @@ pub enum Turn {
 pub trait Handler<R: Reactor> {
     /// A connection was accepted on `listener` and belongs to this core now.
     fn accepted(&mut self, reactor: &mut R, connection: ConnectionId, listener: ListenerId, peer: SocketAddr);
+
+    /// Another client waits, and this core has as many connections as it may: aborts one that is worth less, if there is any. `false`: the other one is
+    /// refused, which is the default.
+    fn make_room(&mut self, _reactor: &mut R) -> bool {
+        false
+    }
 
     /// A connection that this core asked for is made.
     fn connected(&mut self, _reactor: &mut R, _connection: ConnectionId) {}

@@ -96,6 +96,10 @@ impl Connections {
         self.unsent_bytes
     }
 
+    pub(crate) fn get(&self, id: ConnectionId) -> Option<&Connection> {
+        self.slots.get(id.index as usize)?.as_deref().filter(|connection| connection.id == id)
+    }
+
     pub(crate) fn get_mut(&mut self, id: ConnectionId) -> Option<&mut Connection> {
         self.slots.get_mut(id.index as usize)?.as_deref_mut().filter(|connection| connection.id == id)
     }

@@ -278,7 +278,6 @@ impl Core {
 
     /// Ends a request with an error, which is sent in this core's turn.
     fn refuse<R: Reactor<Message = Message>>(&mut self, reactor: &R, id: RequestId, error: &ShardError) {
-        self.requests.fail(id);
         let Some(request) = self.requests.remove(id) else { return };
         let mut frame = Vec::new();
         request.reply.write_failure(error, &mut frame);

@@ -12,6 +12,7 @@ use crate::lifecycle::{Lifecycle, OnFailure, OnReady};
 use crate::limits::CoreLimits;
 use crate::logins::Logins;
 use crate::part_sizes::PartSizes;
+use crate::pending_clients::PendingClients;
 use crate::protocol::cql::SharedStatements;
 use crate::protocol::{CoreStates, Workspaces};
 use crate::requests::{RequestId, Requests};
@@ -41,6 +42,7 @@ pub struct Core {
     /// Only on core 0.
     pub(crate) changes: Option<SchemaChanges>,
     pub(crate) connections: Connections,
+    pub(crate) pending: PendingClients,
     pub(crate) workspaces: Option<Box<Workspaces>>,
     /// For requests that come in several pieces.
     pub(crate) buffers: BufferPool,
@@ -119,6 +121,7 @@ impl Core {
             shard: parts.shard,
             requests: Requests::default(),
             connections: Connections::default(),
+            pending: PendingClients::default(),
             workspaces: None,
             buffers,
             tls_buffers: TlsBuffers::default(),

@@ -24,6 +24,11 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
         let session = Session::new(protocol, peer, self.config.frame_body_bytes_max);
         let transport = Transport::accepted(self.config.client_tls.as_ref(), session.agrees_on_tls());
         self.connections.insert(Connection::new(connection, session, transport));
+        self.client_accepted(connection, reactor.now().monotonic_us);
+    }
+
+    fn make_room(&mut self, reactor: &mut R) -> bool {
+        self.cut_oldest_pending(reactor)
     }
 
     fn received(&mut self, reactor: &mut R, connection: ConnectionId, bytes: &[u8]) {
@@ -129,6 +134,7 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
             workspaces.trim();
         }
         let stalls_due_us = self.close_stalled(reactor);
+        let pending_due_us = self.cut_pending(reactor);
         let marks_due_us = self.store_marks_again(reactor);
         let operations_due_us = self.operations_turn(reactor);
         let superuser_due_us = self.superuser_turn(reactor);
@@ -163,6 +169,7 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
             .chain(logins_due_us)
             .chain(audit_due_us)
             .chain(stalls_due_us)
+            .chain(pending_due_us)
             .chain(marks_due_us)
             .chain(protocols_due_us)
             .chain(slow_due_us)

@@ -62,8 +62,38 @@ impl Latencies {
 pub struct RequestFigures {
     /// In the order of [`MEASURED_PROTOCOLS`] and [`RequestKind::ALL`].
     pub latencies: [[Latencies; RequestKind::ALL.len()]; MEASURED_PROTOCOLS.len()],
-    /// Requests that were answered with an error, by protocol.
-    pub errors: [u64; MEASURED_PROTOCOLS.len()],
+    /// Requests that were answered with an error, by protocol and the number that it has there.
+    pub errors: [ErrorCounts; MEASURED_PROTOCOLS.len()],
+}
+
+/// So many numbers of errors of a protocol are counted each by itself.
+const ERROR_CODES_MAX: usize = 64;
+
+/// How many errors there were, by their numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ErrorCounts {
+    /// By number, in the order in which they came first.
+    pub by_code: Vec<(i32, u64)>,
+    /// Those with other numbers.
+    pub others: u64,
+}
+
+impl ErrorCounts {
+    fn add(&mut self, code: i32) {
+        if let Some((_, count)) = self.by_code.iter_mut().find(|(known, _)| *known == code) {
+            *count += 1;
+        } else if self.by_code.len() < ERROR_CODES_MAX {
+            self.by_code.push((code, 1));
+        } else {
+            self.others += 1;
+        }
+    }
+
+    /// All together.
+    #[must_use]
+    pub fn sum(&self) -> u64 {
+        self.by_code.iter().map(|(_, count)| count).sum::<u64>() + self.others
+    }
 }
 
 /// Which figures a request counts in.
@@ -140,9 +170,12 @@ impl RequestMeter {
         self.has_at_once = true;
     }
 
-    /// It has been answered with an error.
-    pub(crate) fn failed_at_once(&mut self) {
-        self.figures.errors[self.class.protocol] += 1;
+    /// It has been answered, by an error with this number if there is one.
+    #[inline]
+    pub(crate) fn answered_at_once_with(&mut self, error: Option<i32>) {
+        if let Some(code) = error {
+            self.failed(self.class, code);
+        }
         self.answered_at_once();
     }
 
@@ -157,9 +190,10 @@ impl RequestMeter {
         self.figures.latencies[class.protocol][class.kind as usize].add(us, 1);
     }
 
-    /// One that waited is answered with an error; it has still to end.
-    pub(crate) fn failed(&mut self, (class, _): (Class, u64)) {
-        self.figures.errors[class.protocol] += 1;
+    /// One of this protocol is answered with the error of this number.
+    #[cold]
+    pub(crate) fn failed(&mut self, class: Class, code: i32) {
+        self.figures.errors[class.protocol].add(code);
     }
 
     /// The time of this turn.
@@ -209,20 +243,31 @@ mod tests {
         meter.set_kind(RequestKind::Write);
         let waiting = meter.waits();
         meter.start(Class::AEROSPIKE);
-        meter.failed_at_once();
+        meter.answered_at_once_with(Some(4));
         assert!(meter.has_at_once());
         assert_eq!(meter.at_once(), Some((Class::CQL.with(RequestKind::Read), 3)));
         meter.end_turn(1_026);
         assert!(!meter.has_at_once() && meter.at_once().is_none());
         meter.set_now(21_000_000);
-        meter.failed(waiting);
+        meter.failed(waiting.0, 0x1000);
+        meter.failed(waiting.0, 0x1000);
         meter.ended(waiting);
         let [cql, aerospike, griddb] = &meter.figures().latencies;
         let [read, write, other] = RequestKind::ALL.map(|kind| kind as usize);
         assert_eq!((cql[read].buckets[1], cql[read].sum_us), (2, 52));
         assert_eq!((*cql[write].buckets.last().expect("buckets"), cql[write].sum_us), (1, 20_999_000));
         assert_eq!((aerospike[other].buckets[1], griddb), (1, &Default::default()));
-        assert_eq!(meter.figures().errors, [1, 1, 0]);
+        let [of_cql, of_aerospike, of_griddb] = &meter.figures().errors;
+        assert_eq!((of_cql.by_code.as_slice(), of_aerospike.by_code.as_slice()), (&[(0x1000, 2)][..], &[(4, 1)][..]));
+        assert_eq!(of_griddb.sum(), 0);
         assert!(LATENCY_BOUNDS_US.is_sorted());
+    }
+
+    #[test]
+    fn numbers_of_errors_are_bounded() {
+        let mut errors = ErrorCounts::default();
+        (0..100).for_each(|code| errors.add(code % 70));
+        assert_eq!((errors.by_code.len(), errors.sum()), (ERROR_CODES_MAX, 100));
+        assert_eq!((errors.by_code[0], errors.others), ((0, 2), 6));
     }
 }

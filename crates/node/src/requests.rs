@@ -213,13 +213,6 @@ impl Requests {
         }
     }
 
-    /// One that still waits is answered with an error.
-    pub(crate) fn fail(&mut self, id: RequestId) {
-        if let Some(measured) = self.get_mut(id).and_then(|request| request.measured) {
-            self.meter.failed(measured);
-        }
-    }
-
     /// Memory they hold, in bytes.
     #[must_use]
     pub(crate) fn bytes(&self) -> usize {

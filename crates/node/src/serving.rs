@@ -72,6 +72,9 @@ impl Core {
     /// Appends a plain reply to a connection, if it is still there.
     pub(crate) fn deliver<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: ConnectionId, frame: &[u8]) {
         let Some(connection) = self.connections.get_mut(id) else { return };
+        if let Some((class, code)) = connection.session.error_of(frame) {
+            self.requests.meter.failed(class, code);
+        }
         if let Some(audit) = &mut self.audit
             && let Some((tag, failure)) = connection.session.audited_reply(frame)
         {
@@ -177,6 +180,7 @@ impl Core {
     #[inline(never)]
     fn open<R: Reactor<Message = Message>>(&mut self, reactor: &R, connection: &mut Connection, bytes: &[u8]) -> Option<Opened> {
         let mut buffers = std::mem::take(&mut self.tls_buffers);
+        let was_undecided = connection.transport.is_undecided();
         let outcome = match connection.transport.receive(self.config.client_tls.as_ref(), reactor.now(), bytes, &mut buffers.arrived) {
             Arrived::Plain => {
                 self.tls_buffers = buffers;
@@ -185,8 +189,13 @@ impl Core {
             Arrived::Refused => Err(Ended::NoTls { begins: bytes[..bytes.len().min(REFUSED_BYTES)].to_vec() }),
             Arrived::Decrypted(outcome) => outcome.map_err(Ended::Tls),
         };
-        if let Some(certificate) = connection.transport.take_certificate(self.config.certificates.map(|logins| logins.identity)) {
-            connection.session.set_encrypted(certificate);
+        if was_undecided && connection.transport.awaits_handshake(false) {
+            self.handshake_begins(connection.id, reactor.now().monotonic_us);
+        }
+        if let Some((certificate, encryption)) =
+            connection.transport.take_certificate(self.config.certificates.map(|logins| logins.identity))
+        {
+            connection.session.set_encrypted(certificate, encryption);
         }
         Some(Opened { buffers, outcome })
     }
@@ -196,7 +205,10 @@ impl Core {
     fn start_tls<R: Reactor<Message = Message>>(&mut self, reactor: &R, connection: &mut Connection) -> Verdict {
         let Some(config) = &self.config.client_tls else { return Verdict::Close };
         match connection.transport.start_tls(config) {
-            Ok(()) => Verdict::Continue,
+            Ok(()) => {
+                self.handshake_begins(connection.id, reactor.now().monotonic_us);
+                Verdict::Continue
+            }
             Err(error) => {
                 self.log_tls_failure(reactor, connection.id, &error);
                 Verdict::Close

@@ -1,6 +1,7 @@
 //! What lies between a client's bytes and its session: nothing, or TLS. The first byte tells, so that one port serves both; a session whose protocol
 //! begins in plaintext may go over to TLS later.
 
+use cql::Encryption;
 use std::sync::Arc;
 use tls::{ClientCertificate, ClientTls, IdentityKind, LinkError, Session};
 
@@ -77,6 +78,20 @@ impl Transport {
         Ok(())
     }
 
+    /// Whether the handshake of TLS is not done, and has begun or has to.
+    pub(crate) fn awaits_handshake(&self, is_tls_required: bool) -> bool {
+        match self {
+            Self::Plain | Self::Undecided { .. } => is_tls_required,
+            Self::Tls { session, .. } => session.is_handshaking(),
+        }
+    }
+
+    /// Whether nothing has arrived yet.
+    #[inline]
+    pub(crate) fn is_undecided(&self) -> bool {
+        matches!(self, Self::Undecided { .. })
+    }
+
     /// Whether bytes pass as they are.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
@@ -103,12 +118,13 @@ impl Transport {
         }
     }
 
-    /// What the client has shown of itself by TLS: told once, when the handshake is over.
-    pub(crate) fn take_certificate(&mut self, kind: Option<IdentityKind>) -> Option<ClientCertificate> {
+    /// What the client has shown of itself by TLS, and what was agreed on: told once, when the handshake is over.
+    pub(crate) fn take_certificate(&mut self, kind: Option<IdentityKind>) -> Option<(ClientCertificate, Option<Encryption>)> {
         match self {
             Self::Tls { session, is_told } if !*is_told && !session.is_handshaking() => {
                 *is_told = true;
-                Some(kind.map_or(ClientCertificate::None, |kind| session.client_certificate(kind)))
+                let certificate = kind.map_or(ClientCertificate::None, |kind| session.client_certificate(kind));
+                Some((certificate, session.agreed().map(|(protocol, cipher)| Encryption { protocol, cipher })))
             }
             _ => None,
         }

@@ -11,7 +11,7 @@
 //! | `sql-spill/` | what statements of SQL put on disk while they run: files without a name (`sql_spill`) |
 //! | `relayout-N.data`, `relayout-N.buffer` | the same in the making, for another number of cores (`relayout`) |
 
-use crate::at_rest::AtRest;
+use crate::at_rest::{AtRest, AtRestError};
 use crate::config::{CAPACITY_LEAST, CORES, Config};
 use crate::devices::{DeviceSpec, Devices, Wanted};
 use crate::identity;
@@ -26,6 +26,11 @@ use std::path::{Path, PathBuf};
 
 /// The share of the free space that a new node takes, in percent.
 const CAPACITY_PERCENT: u64 = 80;
+
+/// Whether a directory has a layout, whatever it says.
+fn is_made(directory: &Path) -> bool {
+    [LAYOUT, LAYOUT_COPY].iter().any(|name| directory.join(name).exists())
+}
 
 /// A locked data directory and what was fixed when it was made.
 #[derive(Debug)]
@@ -52,6 +57,11 @@ pub(crate) struct DataDir {
 impl DataDir {
     /// Locks the directory; makes it when it is new.
     pub(crate) fn open(config: &Config, losses: Losses, cpus: usize) -> Result<Self, LayoutError> {
+        // Before the directory of a new node is made: without its key there is none.
+        let masters = match &config.master_key {
+            Some(source) if !is_made(&config.data_dir) => Some(source.read().map_err(AtRestError::from)?),
+            _ => None,
+        };
         let lock = lock_data_dir(&config.data_dir)?;
         let small_files = small_files::read(&config.data_dir, losses)?;
         let (made, mut generation) = (small_files.layout()?, small_files.layout.as_ref().map_or(0, |layout| layout.generation));
@@ -66,7 +76,7 @@ impl DataDir {
             _ => None,
         };
         let OpenFiles { identity, mut blobs, store: mut blob_store } = small_files.open()?;
-        let at_rest = if made.is_some() { of_made } else { AtRest::of_new(config, identity)? };
+        let at_rest = if made.is_some() { of_made } else { AtRest::of_new(config, identity, masters)? };
         if let Some(at_rest) = &at_rest {
             layout.format = FORMAT_ENCRYPTED;
             at_rest.decrypt_small_files(&mut blobs)?;

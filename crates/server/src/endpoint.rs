@@ -2,6 +2,7 @@
 
 use crate::cli::EndsArguments;
 use crate::feed::{Link, Source};
+use crate::login_file::read_login;
 use crate::tls_files::{TlsFileError, read_trust};
 use cql::wire::ProtocolVersion;
 use load::cql::client::{Client, ClientError, Credentials};
@@ -209,11 +210,7 @@ fn host_and_port(address: &str) -> Option<(&str, u16)> {
 
 fn login(path: &Path) -> Result<(String, String), EndpointError> {
     let refused = |why: String| EndpointError::LoginFile { path: path.to_owned(), why };
-    let text = std::fs::read_to_string(path).map_err(|error| refused(error.to_string()))?;
-    let line = text.trim_end_matches(['\r', '\n']);
-    let (role, password) =
-        line.split_once(':').filter(|_| !line.contains('\n')).ok_or_else(|| refused("it has no such line".to_owned()))?;
-    Ok((role.to_owned(), password.to_owned()))
+    read_login(path).map_err(refused)
 }
 
 #[cfg(test)]

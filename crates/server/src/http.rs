@@ -5,7 +5,7 @@
 //! | `GET /` | the console: see [`crate::console`], which has `/api/v1/` too |
 //! | `GET /health` | 200 once the node serves clients, 503 before |
 //! | `GET /status` | the node and its cluster, JSON: see [`Status`] |
-//! | `GET /metrics` | the same in numbers, in Prometheus's text format |
+//! | `GET /metrics` | the same in numbers, in Prometheus's text format or in OpenMetrics |
 //! | `POST /backup/…`, `POST /restore/…` | what `tarndb backup` and `tarndb restore` ask: see [`endpoint`] |
 //! | `GET /changes/KEYSPACE/TABLE` | the changes of a table with a CDC log, a line each: see [`changes`] |
 //! | `POST /sql` | a statement that reads, its rows as JSON: see [`sql`] |
@@ -82,6 +82,7 @@ struct Served {
     /// None where nobody has to log in.
     logins: Option<OperatorLogins>,
     tls: Option<ClientTlsConfig>,
+    node_certificate_end: Option<u64>,
     console: Console,
     streams: Streams,
     settings: Option<SettingsControl>,
@@ -94,6 +95,8 @@ pub(crate) struct HttpOptions {
     pub(crate) connections_max: usize,
     pub(crate) requires_login: bool,
     pub(crate) tls: Option<ClientTlsConfig>,
+    /// Until when the certificate for other nodes is valid, which stays as it is while the node runs.
+    pub(crate) node_certificate_end: Option<u64>,
     pub(crate) console: Console,
     pub(crate) settings: SettingsControl,
     pub(crate) audit: Option<AuditConfig>,
@@ -105,13 +108,19 @@ const HANDSHAKE: u8 = 0x16;
 impl Http {
     /// Listens; the node's health is 503 until it is ready.
     pub(crate) fn start(options: HttpOptions, board: Arc<Board>) -> Result<Self, Failure> {
-        let HttpOptions { address, connections_max, requires_login, tls, console, settings, audit } = options;
+        let HttpOptions { address, connections_max, requires_login, tls, node_certificate_end, console, settings, audit } = options;
         let failed = |source| Failure::Http { address, source };
         let listener = TcpListener::bind(address).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let audit = HttpAudit::new(audit);
-        let served = Served { tls, console, settings: Some(settings), audit, ..Served::new(board, connections_max, requires_login) };
-        let served = Arc::new(served);
+        let served = Arc::new(Served {
+            tls,
+            node_certificate_end,
+            console,
+            settings: Some(settings),
+            audit,
+            ..Served::new(board, connections_max, requires_login)
+        });
         let shared = Arc::clone(&served);
         let accept = move || {
             for stream in listener.incoming() {
@@ -137,6 +146,12 @@ impl Http {
 }
 
 impl Served {
+    /// Until when this node's certificates are valid.
+    fn certificates(&self) -> Vec<metrics::CertificateEnd> {
+        let client = self.tls.as_ref().and_then(|tls| tls.tls.not_after_s()).map(|end| ("tls_certificate", end));
+        client.into_iter().chain(self.node_certificate_end.map(|end| ("node_certificate", end))).collect()
+    }
+
     fn new(board: Arc<Board>, connections_max: usize, requires_login: bool) -> Self {
         let connections = Connections::new(connections_max);
         let (feeds, statements) = (Places::new(connections.feeds_max()), Places::new(connections.feeds_max()));
@@ -150,6 +165,7 @@ impl Served {
             board,
             logins,
             tls: None,
+            node_certificate_end: None,
             console: Console::default(),
             streams: Streams::default(),
             settings: None,
@@ -373,8 +389,8 @@ fn answer(served: &Served, transport: Transport, address: IpAddr, request: &Requ
             Err(error) => Reply::text("500 Internal Server Error", error.to_string()),
         },
         ("GET", "/metrics") => {
-            let body = metrics::text(&served.board);
-            Reply { status: OK, kind: "text/plain; version=0.0.4; charset=utf-8", body }
+            let (kind, body) = metrics::answer(&served.board, &served.certificates(), request.header("accept"));
+            Reply { status: OK, kind, body }
         }
         (_, path) if path.starts_with(console::API) => {
             served.console.answer(&served.board, ready, login.as_ref(), transport.shows_certificate(), request)

@@ -28,6 +28,7 @@ mod layout;
 mod limits;
 mod live_settings;
 mod logging;
+mod login_file;
 mod memory_shares;
 mod meter;
 mod metrics;
@@ -51,6 +52,7 @@ mod sql_spill;
 mod sql_tables;
 mod start;
 mod status;
+mod status_table;
 #[cfg(test)]
 mod testing;
 mod throttle;

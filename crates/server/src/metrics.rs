@@ -1,7 +1,8 @@
-//! `GET /metrics`: a node's figures in Prometheus's text format.
+//! `GET /metrics`: a node's figures in Prometheus's text format, or in OpenMetrics.
 
 mod engine;
 mod family;
+mod openmetrics;
 mod requests;
 
 pub(crate) use engine::{largest_tables, table_bytes};
@@ -17,6 +18,26 @@ use std::sync::atomic::Ordering;
 
 /// So many roles have figures.
 const ROLES_MAX: usize = 100;
+
+/// The figures in the format that the header `Accept` asks for, and that format's name.
+pub(crate) fn answer(board: &Board, certificates: &[CertificateEnd], accept: Option<&str>) -> (&'static str, String) {
+    let mut text = text(board);
+    write_certificates(&mut text, certificates);
+    if accept.is_some_and(openmetrics::is_wanted) {
+        ("application/openmetrics-text; version=1.0.0; charset=utf-8", openmetrics::from_text(&text))
+    } else {
+        ("text/plain; version=0.0.4; charset=utf-8", text)
+    }
+}
+
+/// Until when a certificate is valid, by the name of its setting.
+pub(crate) type CertificateEnd = (&'static str, u64);
+
+fn write_certificates(out: &mut String, certificates: &[CertificateEnd]) {
+    let help = "The last second in which a certificate is valid, since 1970, by the setting that names it.";
+    let values = certificates.iter().map(|(setting, not_after_s)| (format!("{{setting=\"{setting}\"}}"), *not_after_s));
+    family(out, "tarndb_tls_certificate_not_after_timestamp_seconds", "gauge", help, values);
+}
 
 /// One text for all.
 pub(crate) fn text(board: &Board) -> String {
@@ -49,6 +70,8 @@ fn of_report(report: &Report, schema: &Schema, backups: &BackupFigures) -> Strin
     per_core("tarndb_engine_device_used_bytes", "gauge", "Device in use, obsolete records included.", |core| core.device_used_bytes);
     per_core("tarndb_engine_device_capacity_bytes", "gauge", "Device that may be used.", |core| core.device_capacity_bytes);
     per_core("tarndb_connections", "gauge", "Connections of clients, by the core that serves them.", |core| core.connections.into());
+    let help = "Requests in flight: those that wait for the device, for other cores or members.";
+    per_core("tarndb_requests_in_flight", "gauge", help, |core| core.requests_waiting);
     let help = "Memory of requests that wait for the device, for other cores or members.";
     per_core("tarndb_requests_waiting_bytes", "gauge", help, |core| core.waiting_bytes);
     let help = "Logged batches that their coordinators left unfinished and that are not finished yet.";
@@ -71,6 +94,8 @@ fn of_report(report: &Report, schema: &Schema, backups: &BackupFigures) -> Strin
     per_core("tarndb_view_slots_behind", "gauge", help, |core| core.views_behind.into());
     let help = "Log-ins that were refused: no such role, or another password.";
     per_core("tarndb_logins_failed_total", "counter", help, |core| core.logins_failed);
+    let help = "Clients that were cut before they had done the handshake of TLS or had logged in: their time was over, or others needed their place.";
+    per_core("tarndb_clients_cut_total", "counter", help, |core| core.clients_cut);
     let help = "Requests that took longer than the setting slow_query_threshold_ms.";
     per_core("tarndb_slow_requests_total", "counter", help, |core| core.slow_requests);
     let help = "Lines of the audit log that were dropped: the writer did not keep up, or could not write.";
@@ -83,6 +108,7 @@ fn of_report(report: &Report, schema: &Schema, backups: &BackupFigures) -> Strin
         of_cluster(&mut out, report, cluster);
     }
     requests::write(&mut out, report);
+    requests::write_device(&mut out, report);
     engine::write(&mut out, report);
     engine::write_tables(&mut out, &report.cores, schema);
     write_backups(&mut out, backups);

@@ -24,9 +24,15 @@ pub(crate) fn status(arguments: &StatusArguments) -> Result<ExitCode, OperateErr
     if arguments.json {
         print(&body);
     } else {
-        print(&status.to_string());
+        print(&status.within(columns()));
     }
     Ok(if status.healthy { ExitCode::SUCCESS } else { ExitCode::from(DEGRADED) })
+}
+
+/// How many columns there are for what is printed: as COLUMNS says, or the terminal; as many as it takes elsewhere.
+fn columns() -> Option<usize> {
+    let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).filter(|columns| *columns > 0);
+    said.or_else(|| io_linux::terminal_size().map(|(columns, _)| columns))
 }
 
 /// Changes a setting of a node.

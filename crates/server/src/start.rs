@@ -71,6 +71,7 @@ pub(crate) fn run(arguments: StartArguments, from_variables: &[String]) -> Resul
         connections_max: limits::http_connections(descriptors_max),
         requires_login: config.authentication != Authentication::None,
         tls: client_tls.as_ref().map(ClientTlsSource::config),
+        node_certificate_end: tls.as_ref().and_then(tls::Config::not_after_s),
         console: Console::new(&config, client_tls.as_ref().map(ClientTlsSource::config)),
         settings: SettingsControl { settings: Arc::clone(&settings), log },
         audit: audit.as_ref().map(AuditWriter::config),

@@ -1,5 +1,6 @@
 //! What a node says of itself and its cluster, for programs (JSON) and for people (a table).
 
+use crate::status_table::members;
 use ::node::{ClusterReport, CoreReport, Held, RebuildReport, Report};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -126,8 +127,22 @@ fn is_without(cluster: &ClusterReport, node: u32) -> bool {
 /// For people.
 impl fmt::Display for Status {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(None, out)
+    }
+}
+
+impl Status {
+    /// For people, with a table of members that is no wider than so many columns, as far as it can be.
+    pub(crate) fn within(&self, columns: Option<usize>) -> String {
+        let mut out = String::new();
+        // Writing to a string cannot fail.
+        let _ = self.write(columns, &mut out);
+        out
+    }
+
+    fn write(&self, columns: Option<usize>, out: &mut impl fmt::Write) -> fmt::Result {
         match &self.report.cluster {
-            Some(cluster) => table(cluster, out)?,
+            Some(cluster) => table(cluster, columns, out)?,
             None if self.report.clustered => writeln!(out, "a member of a cluster, version {}", self.version)?,
             None => writeln!(out, "a node by itself, version {}", self.version)?,
         }
@@ -161,49 +176,12 @@ impl fmt::Display for Status {
     }
 }
 
-fn table(cluster: &ClusterReport, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+fn table(cluster: &ClusterReport, columns: Option<usize>, out: &mut impl fmt::Write) -> fmt::Result {
     let name = |node: Option<u32>| node.map_or("nobody".to_owned(), |node| format!("member {node}"));
     let (name_of, leader, version) = (&cluster.name, name(cluster.leader), cluster.version);
     writeln!(out, "cluster {name_of}, led by {leader}, seen by {} at entry {version} of its metadata", name(cluster.node))?;
     writeln!(out, "members speak version {} of the nodes' protocol, which all of them know\n", cluster.protocol_version)?;
-    let head =
-        ["member", "state", "votes", "address", "cql", "data centre", "rack", "version", "protocol", "primary", "in sync", "rebuilding"];
-    let mut rows = vec![head.map(str::to_owned)];
-    rows.extend(cluster.members.iter().map(|member| {
-        let state = if member.leaving && member.state == "down" { "down, leaving".to_owned() } else { member.state.clone() };
-        [
-            member.id.to_string(),
-            state,
-            if member.votes { "yes" } else { "no" }.to_owned(),
-            member.address.clone(),
-            member.cql_address.clone(),
-            member.data_center.clone(),
-            member.rack.clone(),
-            member.version.clone(),
-            match member.protocol_versions {
-                [oldest, latest] if oldest == latest => latest.to_string(),
-                [oldest, latest] => format!("{oldest} to {latest}"),
-            },
-            member.primaries.to_string(),
-            member.replicas.to_string(),
-            member.learners.to_string(),
-        ]
-    }));
-    let mut widths = [0; 12];
-    for row in &rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = cell.chars().count().max(*width);
-        }
-    }
-    for row in &rows {
-        let mut line = String::new();
-        for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
-            let is_number = column == 0 || column >= 9;
-            line += &if is_number { format!("{cell:>width$}  ") } else { format!("{cell:<width$}  ") };
-        }
-        writeln!(out, "{}", line.trim_end())?;
-    }
-    writeln!(out)
+    writeln!(out, "{}", members(cluster, columns))
 }
 
 #[cfg(test)]
@@ -270,6 +248,24 @@ this node: 0 rows, 0 B live, 0 B of 0 B of its device in use
 healthy
 ";
         assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn a_table_is_as_wide_as_the_terminal() {
+        let widest = |columns| Status::new(report(), true).within(Some(columns)).lines().skip(3).map(str::len).max();
+        let shown = Status::new(report(), true).within(Some(80));
+        let expected = "\
+member  state  votes  address        cql            primary  in sync  rebuilding
+     1  up     yes    10.0.0.1:7000  10.0.0.1:9042     2048     4096           0
+     2  up     no     10.0.0.2:7000  10.0.0.2:9042     2048     4096           0
+left out: data centre, rack, version, protocol (wider, or --json)
+";
+        assert!(shown.contains(expected), "{shown}");
+        for columns in 70..140 {
+            assert!(widest(columns) <= Some(columns), "{columns}");
+        }
+        assert!(!Status::new(report(), true).within(Some(118)).contains("left out"));
+        assert!(Status::new(report(), true).within(Some(1)).contains("member  state"), "what counts stays");
     }
 
     #[test]

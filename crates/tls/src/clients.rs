@@ -2,6 +2,7 @@
 
 use crate::config::{Clock, certificates, unix_time};
 use crate::error::SetupError;
+use crate::validity::not_after_s;
 use base::Now;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{WebPkiSupportedAlgorithms, ring, verify_tls12_signature, verify_tls13_signature};
@@ -64,6 +65,7 @@ struct Configs {
     /// The node itself, as a client; none where clients log in by certificates alone.
     itself: Option<Arc<ClientConfig>>,
     need: Option<CertificateNeed>,
+    not_after_s: Option<u64>,
 }
 
 impl ClientTls {
@@ -97,6 +99,12 @@ impl ClientTls {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).need
     }
 
+    /// The last second in which the certificate that clients see is valid, since 1970, if that could be read.
+    #[must_use]
+    pub fn not_after_s(&self) -> Option<u64> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner).not_after_s
+    }
+
     pub(crate) fn for_itself(&self) -> Option<Arc<ClientConfig>> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).itself.clone()
     }
@@ -124,7 +132,8 @@ fn configs(files: &ClientFiles<'_>, clock: &Arc<Clock>) -> Result<Configs, Setup
         None => Arc::clone(&clients),
     };
     let itself = if need == Some(CertificateNeed::ToLogIn) { None } else { Some(to_itself(files, clock)?) };
-    Ok(Configs { clients, operators, itself, need })
+    let not_after_s = not_after_s(&first_certificate(files)?);
+    Ok(Configs { clients, operators, itself, need, not_after_s })
 }
 
 /// What the node's own connections to itself are made with: the other side shows the certificate that this one has in hand, and so does this one where

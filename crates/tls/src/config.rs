@@ -1,6 +1,7 @@
 //! What a node's sessions are made with: its certificate and key, and the authority that has signed everybody's.
 
 use crate::error::SetupError;
+use crate::validity::not_after_s;
 use base::Now;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::ServerCertVerifier;
@@ -36,6 +37,7 @@ pub struct Config {
     pub(crate) server: Arc<ServerConfig>,
     pub(crate) clock: Arc<Clock>,
     expires_soon: bool,
+    not_after_s: Option<u64>,
 }
 
 impl Config {
@@ -69,6 +71,7 @@ impl Config {
         verified.map_err(|error| SetupError::Refused { address, why: crate::error::refusal(&error) })?;
         let expires_soon = serves(UnixTime::since_unix_epoch(Duration::from_secs(time.as_secs()) + SOON)).is_err();
 
+        let not_after_s = not_after_s(certificate);
         let clock = Arc::new(Clock(AtomicU64::new(time.as_secs())));
         let source: Arc<dyn TimeProvider> = Arc::<Clock>::clone(&clock);
         let mismatch = |error: rustls::Error| match error {
@@ -91,7 +94,13 @@ impl Config {
             .map_err(mismatch)?;
         server.session_storage = Arc::new(NoServerSessionStorage {});
         server.send_tls13_tickets = 0;
-        Ok(Self { client: Arc::new(client), server: Arc::new(server), clock, expires_soon })
+        Ok(Self { client: Arc::new(client), server: Arc::new(server), clock, expires_soon, not_after_s })
+    }
+
+    /// The last second in which the certificate is valid, since 1970, if that could be read.
+    #[must_use]
+    pub fn not_after_s(&self) -> Option<u64> {
+        self.not_after_s
     }
 
     /// Whether other nodes will refuse the certificate within 30 days from when this was made.

@@ -25,7 +25,7 @@ pub enum SetupError {
         why: String,
     },
     /// The key is another certificate's.
-    #[error("is not the key of the node's certificate")]
+    #[error("is not the key of the certificate that is given with it")]
     Mismatch,
     /// Other nodes would not accept the certificate.
     #[error("other nodes would refuse it at {address}: {why}")]

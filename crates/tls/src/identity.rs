@@ -2,6 +2,7 @@
 //!
 //! A certificate that could be understood in two ways has no identity.
 
+use crate::der::{SEQUENCE, take};
 use rustls::pki_types::CertificateDer;
 use webpki::EndEntityCert;
 
@@ -37,7 +38,6 @@ impl ClientCertificate {
     }
 }
 
-const SEQUENCE: u8 = 0x30;
 const SET: u8 = 0x31;
 const OBJECT_ID: u8 = 0x06;
 /// UTF8String, PrintableString, IA5String: others are not read.
@@ -67,22 +67,6 @@ fn common_name(mut subject: &[u8]) -> Option<String> {
         }
     }
     name
-}
-
-/// The content of the value of this tag (DER) that `bytes` begin with, and what follows it.
-fn take(bytes: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
-    let [found, length, rest @ ..] = bytes else { return None };
-    if *found != tag {
-        return None;
-    }
-    // A length below 128 is one byte; else the byte says how many bytes the length has.
-    let (length, rest) = match length {
-        0..=0x7F => (usize::from(*length), rest),
-        0x81 => (usize::from(*rest.first()?), &rest[1..]),
-        0x82 => (usize::from(u16::from_be_bytes(*rest.first_chunk()?)), &rest[2..]),
-        _ => return None,
-    };
-    rest.split_at_checked(length)
 }
 
 #[cfg(test)]

@@ -14,11 +14,13 @@
 
 mod clients;
 mod config;
+mod der;
 mod error;
 mod identity;
 mod session;
 #[cfg(test)]
 mod tests;
+mod validity;
 
 pub use clients::{CertificateNeed, ClientAuthority, ClientFiles, ClientTls, Trust};
 pub use config::{Config, Files};

@@ -6,7 +6,7 @@ use crate::error::LinkError;
 use crate::identity::{ClientCertificate, IdentityKind};
 use base::Now;
 use rustls::pki_types::ServerName;
-use rustls::{ClientConnection, Connection, ServerConnection};
+use rustls::{CipherSuite, ClientConnection, Connection, ProtocolVersion, ServerConnection};
 use std::fmt;
 use std::io::{BufRead, Write};
 use std::net::IpAddr;
@@ -104,6 +104,23 @@ impl Session {
     #[must_use]
     pub fn has_client_certificate(&self) -> bool {
         self.connection.peer_certificates().is_some()
+    }
+
+    /// The version of TLS and the cipher suite that both sides have agreed on, once the handshake is over: by the names of OpenSSL and of IANA.
+    #[must_use]
+    pub fn agreed(&self) -> Option<(&'static str, &'static str)> {
+        let version = match self.connection.protocol_version()? {
+            ProtocolVersion::TLSv1_2 => "TLSv1.2",
+            ProtocolVersion::TLSv1_3 => "TLSv1.3",
+            _ => return None,
+        };
+        let suite = match self.connection.negotiated_cipher_suite()?.suite() {
+            CipherSuite::TLS13_AES_128_GCM_SHA256 => "TLS_AES_128_GCM_SHA256",
+            CipherSuite::TLS13_AES_256_GCM_SHA384 => "TLS_AES_256_GCM_SHA384",
+            CipherSuite::TLS13_CHACHA20_POLY1305_SHA256 => "TLS_CHACHA20_POLY1305_SHA256",
+            suite => suite.as_str()?,
+        };
+        Some((version, suite))
     }
 
     /// What the client has shown of itself, once the handshake is over.

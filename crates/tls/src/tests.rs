@@ -327,7 +327,7 @@ fn files_that_are_of_no_use_are_refused_at_once() {
         ("holds no certificate in PEM", said(&with(&node.1, &node.1), &ours.pem, day(1))),
         ("holds no private key in PEM without a password", said(&with(&node.0, &node.0), &ours.pem, day(1))),
         ("holds no certificate in PEM", said(&node, "nothing", day(1))),
-        ("is not the key of the node's certificate", said(&with(&node.0, &ours.node(1, same).1), &ours.pem, day(1))),
+        ("is not the key of the certificate that is given with it", said(&with(&node.0, &ours.node(1, same).1), &ours.pem, day(1))),
         (
             "other nodes would refuse it at 10.0.0.1: it is signed by none of the authorities that this node trusts",
             said(&node, &theirs.pem, day(1)),
@@ -367,5 +367,6 @@ fn a_certificate_that_expires_soon_is_noticed() {
     let authority = Authority::new("ours");
     assert!(!authority.config(1, day(300), same).expires_soon());
     assert!(authority.config(1, day(340), same).expires_soon());
+    assert_eq!(authority.config(1, day(340), same).not_after_s(), Some(1_798_761_600));
     assert_eq!(format!("{:?}", authority.config(1, day(1), same)), "Config { .. }");
 }

@@ -418,6 +418,7 @@ def test_the_source_asks_for_a_login_and_tls(sides, clients, new_set, tmp_path):
             boss.admin_create_user("reader", "secret", ["write"], policy=timeout)
             login = tmp_path / "login"
             login.write_text("reader:secret\n")
+            login.chmod(0o600)
             pair, trusting = [private, sides[1]], ["--from-ca", str(authority.file), "--from-login-file", str(login)]
             assert "ROLE_VIOLATION" in run_import(pair, NAMESPACE, new_set, *trusting, status=1)
             boss.admin_grant_roles("reader", ["read"], policy=timeout)
@@ -425,6 +426,7 @@ def test_the_source_asks_for_a_login_and_tls(sides, clients, new_set, tmp_path):
             assert clients[1].get((NAMESPACE, new_set, 1))[2] == {"n": 1}
             assert "not authenticated" in run_import(pair, NAMESPACE, new_set, "--from-ca", str(authority.file), status=1)
             login.write_text("reader:wrong\n")
+            login.chmod(0o600)
             said = run_import(pair, NAMESPACE, new_set, *trusting, status=1)
             assert "the source: the server does not let reader in" in said and "INVALID_CREDENTIAL" in said, said
             assert "the source: " in run_import(pair, NAMESPACE, new_set, status=1), "without TLS"

@@ -257,6 +257,7 @@ def test_over_tls_and_with_log_ins(sides, sessions, tmp_path):
             session.execute("CREATE ROLE reader WITH PASSWORD = 'secret' AND LOGIN = true")
             login = tmp_path / "login"
             login.write_text("reader:secret\n")
+            login.chmod(0o600)
             pair = [private, sides[1]]
             trusting = ["--from-ca", authority, "--from-login-file", str(login)]
             assert "SELECT" in refused(pair, name, *trusting)
@@ -266,6 +267,7 @@ def test_over_tls_and_with_log_ins(sides, sessions, tmp_path):
             assert [tuple(row) for row in sessions[1].execute(f"SELECT p, v FROM {name}")] == [(1, 2)]
             assert "user and password" in refused(pair, name, "--from-ca", authority)
             login.write_text("reader:wrong\n")
+            login.chmod(0o600)
             assert "bad credentials" in refused(pair, name, *trusting)
             # The feed, too.
             host, port = private.state()["http"].rsplit(":", 1)

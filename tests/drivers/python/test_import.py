@@ -271,6 +271,7 @@ def test_over_tls_and_with_log_ins(sides, sessions, tmp_path):
             session.execute("CREATE ROLE reader WITH PASSWORD = 'secret' AND LOGIN = true")
             login = tmp_path / "login"
             login.write_text("reader:secret\n")
+            login.chmod(0o600)
             pair, trusting = [private, sides[1]], ["--from-ca", authority, "--from-login-file", str(login)]
             assert "SELECT" in run_import(pair, keyspace, *trusting, status=1)
             session.execute(f"GRANT SELECT ON KEYSPACE {keyspace} TO reader")
@@ -278,6 +279,7 @@ def test_over_tls_and_with_log_ins(sides, sessions, tmp_path):
             assert [tuple(row) for row in sessions[1].execute(f"SELECT p, v FROM {keyspace}.t")] == [(1, 2)]
             assert "user and password" in run_import(pair, keyspace, "--from-ca", authority, status=1)
             login.write_text("reader:wrong\n")
+            login.chmod(0o600)
             assert "bad credentials" in run_import(pair, keyspace, *trusting, status=1)
         finally:
             cluster.shutdown()

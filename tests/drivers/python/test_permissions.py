@@ -131,7 +131,12 @@ def test_a_role_logs_in_from_its_networks_only(guarded, boss, role):
     boss.execute(f"GRANT SELECT ON ks.t TO {role}")
     with login(guarded, role) as session:
         assert session.execute(read).one().v == 0
-        boss.execute(f"ALTER ROLE {role} WITH ACCESS FROM CIDRS {{'10.0.0.0/8', '::1'}}")
+        boss.execute(f"ALTER ROLE {role} WITH ACCESS FROM CIDRS {{'10.1.2.3/8', '::1'}}")
+        [groups] = boss.execute(f"SELECT cidr_groups FROM system_auth.cidr_permissions WHERE role = '{role}'").one()
+        assert set(groups) == {"10.0.0.0/8", "::1"}
+        cidrs = {row.cidr_group: set(row.cidrs) for row in boss.execute("SELECT * FROM system_auth.cidr_groups")}
+        assert cidrs["10.0.0.0/8"] == {("10.0.0.0", 8)} and cidrs["::1"] == {("::1", 128)}
+        assert not list(boss.execute("SELECT * FROM system_auth.network_permissions"))
         with pytest.raises((NoHostAvailable, ConnectionException)):
             session.execute(read)
     with pytest.raises(NoHostAvailable, match="not permitted to log in from 127.0.0.1"), login(guarded, role):

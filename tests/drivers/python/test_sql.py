@@ -474,6 +474,7 @@ def test_a_role_reads_what_it_may(guarded, boss, role):  # noqa: F811
     assert refused(address, "SELECT o.id FROM ks.open o JOIN ks.secret s ON s.id = o.id", headers=as_role(role))[0] == 403
     login_file = guarded.directory / "login"
     login_file.write_text(f"{role}:{role}\n")
+    login_file.chmod(0o600)
     code, out, _ = shell(address, "SELECT MAX(id) AS m FROM ks.open", "--login-file", str(login_file), "--format", "csv")
     assert (code, out) == (0, "m\n2\n")
     code, _, err = shell(address, "SELECT * FROM ks.secret", "--login-file", str(login_file))

@@ -103,6 +103,8 @@ def test_rows_pages_and_errors_pass(required, authority, version, compression):
         with pytest.raises(Exception, match="nothing does not exist"):
             connected.execute("SELECT * FROM ks.nothing")
         assert {row.ssl_enabled for row in connected.execute("SELECT ssl_enabled FROM system_views.clients")} == {True}
+        agreed = {(row.ssl_protocol, row.ssl_cipher_suite) for row in connected.execute("SELECT ssl_protocol, ssl_cipher_suite FROM system_views.clients")}
+        assert agreed <= {("TLSv1.3", f"TLS_{suite}") for suite in ("AES_256_GCM_SHA384", "AES_128_GCM_SHA256", "CHACHA20_POLY1305_SHA256")}, agreed
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
@@ -197,7 +199,7 @@ def test_files_of_no_use_are_named_at_the_start(authority, tmp_path):
     other_key = authority.issue("other", "IP:127.0.0.1")[1]
     for flags, why in (
         (["--tls-certificate", str(certificate)], "tls_certificate is given without tls_key"),
-        (["--tls-certificate", str(certificate), "--tls-key", str(other_key)], "is not the key of the node's certificate"),
+        (["--tls-certificate", str(certificate), "--tls-key", str(other_key)], "is not the key of the certificate that is given with it"),
         (["--tls-certificate", str(key), "--tls-key", str(key)], f"--tls-certificate {key} holds no certificate"),
         (["--tls-certificate", str(certificate), "--tls-key", str(key), "--tls-client-ca", str(tmp_path / "gone")], "cannot be read"),
     ):

@@ -7,7 +7,7 @@ use crate::language::ast::{
     AccessScope, AlterRole, CreateRole, DropRole, GrantRole, Literal, PasswordHashes, RevokeRole, RoleOption, Statement,
 };
 use crate::roles::{Roles, is_hash};
-use crate::whitelist::is_network;
+use crate::whitelist::by_first_address;
 use base::nearest;
 use model::{Limit, Permission, ROLE_LIMIT_MAX, Resource, Role, RoleLimits};
 use std::collections::{BTreeMap, BTreeSet};
@@ -228,8 +228,7 @@ impl Asker<'_> {
 
 /// The networks that `ACCESS FROM` gives; none for all.
 fn whitelist_of(scope: &AccessScope) -> Result<BTreeSet<String>, DdlError> {
-    let network =
-        |name: &str| if is_network(name) { Ok(name.to_owned()) } else { Err(DdlError::Role(RoleError::NoNetwork(name.to_owned()))) };
+    let network = |name: &str| by_first_address(name).ok_or_else(|| DdlError::Role(RoleError::NoNetwork(name.to_owned())));
     scope.names().map(network).collect()
 }
 

@@ -1,6 +1,6 @@
 //! What statements know of a connection, and how much it may still have coming.
 
-use crate::clients::{ClientState, ConnectedClient};
+use crate::clients::{ClientState, ConnectedClient, Encryption};
 use crate::permissions::Rights;
 use crate::wire::ProtocolVersion;
 use std::net::SocketAddr;
@@ -35,8 +35,8 @@ pub struct Client {
     pub address: SocketAddr,
     /// Whether it wants to hear where partitions are: [`TABLETS_ROUTING`].
     pub wants_tablets: bool,
-    /// Whether it speaks TLS.
-    pub is_encrypted: bool,
+    /// How it speaks TLS, if it does.
+    pub encryption: Option<Encryption>,
     /// What it has shown of itself by TLS, where certificates log in.
     pub certificate: Certificate,
     /// What others see of it, once it has sent STARTUP.
@@ -63,7 +63,7 @@ impl Client {
             is_masked: false,
             address,
             wants_tablets: false,
-            is_encrypted: false,
+            encryption: None,
             certificate: Certificate::None,
             connected: None,
             in_flight: 0,

@@ -74,7 +74,7 @@ fn startup(options: &StringMap<'_>, client: &Client, server: &mut impl Server) -
         }
     };
     let role = server.certified(client)?;
-    let connected = Arc::new(ConnectedClient::new(client.address, client.version, client.is_encrypted, options.iter()));
+    let connected = Arc::new(ConnectedClient::new(client.address, client.version, client.encryption, options.iter()));
     let wants_tablets = options.get(TABLETS_ROUTING).is_some();
     Ok(Handshake::Start(Started { compression, wants_tablets, connected, role }))
 }

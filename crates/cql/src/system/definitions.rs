@@ -154,6 +154,12 @@ const SYSTEM_AUTH: &[&str] = &[
         WITH comment = 'permissions granted to db roles' AND gc_grace_seconds = 7776000",
     "CREATE TABLE resource_role_permissons_index (resource text, role text, PRIMARY KEY (resource, role))
         WITH comment = 'index of db roles with permissions granted on a resource' AND gc_grace_seconds = 7776000",
+    "CREATE TABLE network_permissions (role text PRIMARY KEY, dcs frozen<set<text>>)
+        WITH comment = 'user network permissions' AND gc_grace_seconds = 7776000",
+    "CREATE TABLE cidr_permissions (role text PRIMARY KEY, cidr_groups frozen<set<text>>)
+        WITH comment = 'user cidr permissions' AND gc_grace_seconds = 7776000",
+    "CREATE TABLE cidr_groups (cidr_group text PRIMARY KEY, cidrs frozen<set<tuple<inet, smallint>>>)
+        WITH comment = 'cidr groups to cidrs mapping' AND gc_grace_seconds = 7776000",
 ];
 
 const SYSTEM_DISTRIBUTED: &[&str] = &[

@@ -55,6 +55,10 @@ pub fn rows(table: &Table, view: &NodeView<'_>, visit: &mut dyn FnMut(SystemRow)
         ("system_auth", "identity_to_role") => role_tables::identity_to_role(view.schema, &mut rows),
         ("system_auth", "role_permissions") => role_tables::role_permissions(view.schema, &mut rows),
         ("system_auth", "resource_role_permissons_index") => role_tables::resource_roles(view.schema, &mut rows),
+        ("system_auth", "cidr_permissions") => role_tables::cidr_permissions(view.schema, &mut rows),
+        ("system_auth", "cidr_groups") => role_tables::cidr_groups(view.schema, &mut rows),
+        // Everybody may come in everywhere: there is one datacenter.
+        ("system_auth", "network_permissions") => {}
         ("system_traces", "sessions") => trace_tables::sessions(view, &mut rows),
         ("system_traces", "events") => trace_tables::events(view, &mut rows),
         ("system_views", "caches") => core_tables::caches(view, &mut rows),

@@ -88,7 +88,9 @@ pub(super) fn clients(view: &NodeView<'_>, rows: &mut RowBuilder<'_>) {
             ("keyspace_name", state.keyspace.and_then(text)),
             ("protocol_version", int(client.version.number().into())),
             ("request_count", bigint(client.requests().try_into().unwrap_or(i64::MAX))),
-            ("ssl_enabled", boolean(client.is_encrypted)),
+            ("ssl_cipher_suite", client.encryption.and_then(|encryption| text(encryption.cipher))),
+            ("ssl_enabled", boolean(client.encryption.is_some())),
+            ("ssl_protocol", client.encryption.and_then(|encryption| text(encryption.protocol))),
             ("username", text(state.role.as_deref().unwrap_or("anonymous"))),
         ]);
     }

@@ -1,10 +1,13 @@
 //! Rows of `system_auth`: roles, without what is known of their passwords, their permissions and the identities of their certificates.
 
-use super::row::{RowBuilder, boolean, text, texts};
+use super::row::{RowBuilder, blobs, boolean, text, texts};
 use crate::permissions::function_types;
 use crate::roles::Roles;
+use crate::whitelist::network;
 use crate::wire::marshal_class;
 use model::{Permission, Resource, Schema};
+use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 pub(super) fn roles(schema: &Schema, rows: &mut RowBuilder<'_>) {
     for (name, role) in Roles::of(schema).all() {
@@ -45,6 +48,29 @@ pub(super) fn role_permissions(schema: &Schema, rows: &mut RowBuilder<'_>) {
                 ("permissions", texts(names.into_iter())),
             ]);
         }
+    }
+}
+
+/// Of roles that may not log in from everywhere.
+pub(super) fn cidr_permissions(schema: &Schema, rows: &mut RowBuilder<'_>) {
+    for (name, role) in Roles::of(schema).all().filter(|(_, role)| !role.whitelist.is_empty()) {
+        rows.row([("role", text(name)), ("cidr_groups", texts(role.whitelist.iter().map(String::as_str)))]);
+    }
+}
+
+/// A network that a role may log in from is a group of its own name.
+pub(super) fn cidr_groups(schema: &Schema, rows: &mut RowBuilder<'_>) {
+    let names: BTreeSet<&str> = Roles::of(schema).all().flat_map(|(_, role)| &role.whitelist).map(String::as_str).collect();
+    for name in names {
+        let Some((address, bits)) = network(name) else { continue };
+        let address = match address {
+            IpAddr::V4(address) => address.octets().to_vec(),
+            IpAddr::V6(address) => address.octets().to_vec(),
+        };
+        // A tuple: each field after its length.
+        let bits = (bits as u16).to_be_bytes();
+        let fields = [&address[..], &bits].map(|field| [&(field.len() as u32).to_be_bytes()[..], field].concat());
+        rows.row([("cidr_group", text(name)), ("cidrs", blobs([&fields.concat()[..]].into_iter()))]);
     }
 }
 

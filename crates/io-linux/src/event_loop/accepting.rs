@@ -15,6 +15,8 @@ use std::sync::Arc;
 const ACCEPTS_MAX: usize = 64;
 /// How long accepting rests when the process has no descriptors or memory left for a connection.
 const ACCEPT_REST_US: u64 = 100_000;
+/// How many clients may be on their way to a core that is full: it refuses them, or cuts as many.
+const SURPLUS_MAX: u32 = 64;
 /// At most one warning about refused connections in this time.
 const REFUSED_WARNING_US: u64 = 1_000_000;
 
@@ -31,6 +33,7 @@ impl<M: Send + 'static> EventLoop<M> {
                 // By the descriptor that another core has just given up: if each core served such a client, none could refuse the next one.
                 Ok((connection, _)) => self.refuse_and_keep(connection),
                 Err(errno) if errno.is_would_block() => return,
+                Err(Errno(libc::EMFILE | libc::ENFILE)) if self.make_room(handler) => {}
                 Err(Errno(libc::EMFILE | libc::ENFILE)) if self.refuse_with_spare(socket.descriptor()) => {}
                 Err(Errno(code @ (libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM))) => {
                     tracing::warn!(errno = code, "no descriptors or memory left for another connection: accepting rests for 100 ms");
@@ -92,7 +95,8 @@ impl<M: Send + 'static> EventLoop<M> {
             Placement::ByClientPort => peer.port() % self.reactor.cores(),
         };
         let connections = &control.cores[usize::from(target)].connections;
-        if connections.fetch_add(1, std::sync::atomic::Ordering::Relaxed) >= control.connections_max() {
+        // A core that is full may have a connection that gives its place.
+        if connections.fetch_add(1, std::sync::atomic::Ordering::Relaxed) >= control.connections_max() + SURPLUS_MAX {
             self.forget_connection(target);
             self.refuse();
             return;
@@ -123,6 +127,13 @@ impl<M: Send + 'static> EventLoop<M> {
     }
 
     pub(super) fn adopt<H: Handler<LinuxReactor<M>>>(&mut self, handler: &mut H, socket: OwnedFd, listener: ListenerId, peer: SocketAddr) {
+        let own = &self.reactor.control.cores[usize::from(self.reactor.core().0)];
+        let is_one_too_many = own.connections.load(std::sync::atomic::Ordering::Relaxed) > self.reactor.control.connections_max();
+        if is_one_too_many && !self.make_room(handler) {
+            self.forget_connection(self.reactor.core().0);
+            self.refuse();
+            return;
+        }
         let connection = Connection::new(socket);
         let descriptor = connection.descriptor();
         let id = self.reactor.connections.insert(connection);
@@ -133,6 +144,16 @@ impl<M: Send + 'static> EventLoop<M> {
             return;
         }
         handler.accepted(&mut self.reactor, id, listener, peer);
+    }
+
+    /// Has the handler give up a connection for another one. `false`: it has none to give.
+    fn make_room<H: Handler<LinuxReactor<M>>>(&mut self, handler: &mut H) -> bool {
+        let has_room = handler.make_room(&mut self.reactor);
+        if has_room {
+            // Its place and its descriptor are free at once.
+            self.cut_late_connections(handler);
+        }
+        has_room
     }
 
     pub(super) fn watch_listeners(&mut self) {

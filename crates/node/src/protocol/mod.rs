@@ -34,7 +34,9 @@ use crate::cluster::Asker;
 use crate::core::Core;
 use crate::logins::{LoginRefusal, LoginTag};
 use crate::message::Message;
+use crate::request_figures::Class;
 use crate::schema_changes::{SchemaChange, SchemaOutcome};
+use ::cql::Encryption;
 use ::cql::session::Certificate;
 use io::{ConnectionId, Reactor};
 use model::operation::Step;
@@ -113,8 +115,8 @@ pub(crate) trait ClientSession: Sized {
         server: Server<'_, R>,
     ) -> Verdict;
 
-    /// Its client speaks TLS, and has shown this of itself.
-    fn set_encrypted(&mut self, _certificate: ClientCertificate) {}
+    /// Its client speaks TLS, as was agreed on, and has shown this of itself.
+    fn set_encrypted(&mut self, _certificate: ClientCertificate, _encryption: Option<Encryption>) {}
 
     /// Gives back the memory that large requests took.
     fn trim(_workspace: &mut Self::Workspace) {}
@@ -154,6 +156,11 @@ pub(crate) trait ClientSession: Sized {
         None
     }
 
+    /// The number of the error that a whole late reply tells of, in which class it is counted, if it is one.
+    fn error_of(&self, _reply: &[u8]) -> Option<(Class, i32)> {
+        None
+    }
+
     /// Where its client is, if its log-ins are audited, and the protocol's name.
     fn audited_client(&self) -> Option<(SocketAddr, &'static str)> {
         None
@@ -162,6 +169,11 @@ pub(crate) trait ClientSession: Sized {
     /// As whom its client has logged in.
     fn role(&self) -> Option<&str> {
         None
+    }
+
+    /// Whether its client has never logged in.
+    fn awaits_login(&self) -> bool {
+        self.role().is_none()
     }
 
     /// The identity of the certificate by which its client has logged in, if it has not by a password.

@@ -161,10 +161,10 @@ impl AtRest {
         }
     }
 
-    /// New keys of a directory that is being made.
-    pub(crate) fn of_new(config: &Config, identity: u128) -> Result<Option<Self>, AtRestError> {
+    /// New keys of a directory that is being made; `masters` if the master keys have been read already.
+    pub(crate) fn of_new(config: &Config, identity: u128, masters: Option<Vec<MasterKey>>) -> Result<Option<Self>, AtRestError> {
         let Some(source) = config.master_key.clone() else { return Ok(None) };
-        let masters = source.read()?;
+        let masters = masters.map_or_else(|| source.read(), Ok)?;
         let mut data_key = [0; KEY_BYTES];
         io_linux::fill_with_entropy(&mut data_key);
         let (directory, master) = (config.data_dir.clone(), String::new());

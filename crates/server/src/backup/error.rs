@@ -207,6 +207,16 @@ pub(crate) enum BackupError {
         /// Chunk and file.
         at: (u64, String),
     },
+    /// A restore into another database is under way.
+    #[error(
+        "{} is of a restore that has made its tables, and none of them is here: name the nodes of the database that it began in, or, if those tables \
+         were dropped, remove that file to begin anew",
+        progress.display()
+    )]
+    OtherDatabaseNow {
+        /// The file.
+        progress: PathBuf,
+    },
     /// A restore of something else is under way.
     #[error(
         "{} is of a restore of another backup or of other tables; give the same --from and --table as then, or another --progress",
@@ -236,6 +246,7 @@ impl BackupError {
                     | Self::RateLimit { .. }
                     | Self::Slots { .. }
                     | Self::NoProgress { .. }
+                    | Self::OtherDatabaseNow { .. }
                     | Self::OtherDatabase { .. }
                     | Self::NoKey(_)
                     | Self::Encrypted { .. }

@@ -1,7 +1,7 @@
 //! How far a restore has come: what it goes on by after it was interrupted.
 
 use super::error::BackupError;
-use super::files::replace;
+use super::files::replace_private;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -58,7 +58,7 @@ impl RestoreProgress {
         let bytes = serde_json::to_vec_pretty(self).expect("numbers and texts are always JSON");
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        replace(folder, &name, &bytes)
+        replace_private(folder, &name, &bytes)
     }
 }
 
@@ -67,6 +67,7 @@ impl RestoreProgress {
 mod tests {
     use super::*;
     use crate::testing::Folder;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn it_is_of_one_backup_and_its_tables() {
@@ -75,6 +76,7 @@ mod tests {
         let (restore, backup) = ("r".to_owned(), "b".to_owned());
         let progress = RestoreProgress { restore, backup, tables: tables.to_vec(), step: Step::Rows, file: 1, chunks: 2 };
         progress.write(&path).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600, "it is nobody else's");
         assert_eq!(RestoreProgress::read(&path).unwrap().as_ref(), Some(&progress));
         assert!(progress.is_of("b", &tables) && !progress.is_of("c", &tables) && !progress.is_of("b", &[]));
         // One that does not say of which backup it is.

@@ -57,7 +57,9 @@ pub(crate) fn restore(arguments: &RestoreArguments) -> Result<ExitCode, BackupEr
     };
     let chain = verify(place, &arguments.s3, &arguments.key)?;
     let backup = &chain.newest().digest;
-    let progress = match RestoreProgress::read(&path)? {
+    let found = RestoreProgress::read(&path)?;
+    let is_new = found.is_none();
+    let progress = match found {
         Some(progress) if !progress.is_of(backup, &arguments.table) => return Err(BackupError::OtherRestore { progress: path }),
         Some(progress) => {
             println!("going on with the restore that {} is of", path.display());
@@ -79,7 +81,12 @@ pub(crate) fn restore(arguments: &RestoreArguments) -> Result<ExitCode, BackupEr
     let mut restore = Restore { nodes, chain, schema, progress, path, stored: begun, ids, primaries, throttle, meter };
     // Before anything is made: whoever goes on knows that it is his.
     restore.progress.write(&restore.path)?;
-    restore.run()?;
+    if let Err(error) = restore.run() {
+        if restore.has_made_nothing(&error, is_new) {
+            RestoreProgress::remove(&restore.path)?;
+        }
+        return Err(error);
+    }
     RestoreProgress::remove(&restore.path)?;
     drop(restore);
     println!("restored {place} in {:.1} s", begun.elapsed().as_secs_f64());
@@ -158,6 +165,25 @@ impl Restore {
         }
     }
 
+    /// Whether there is nothing to go on with: the step that makes all tables at once was refused, and none of them is there.
+    fn has_made_nothing(&self, error: &BackupError, is_new: bool) -> bool {
+        if self.progress.step != Step::Tables {
+            return false;
+        }
+        match error {
+            // Nobody was let in who could have made something.
+            BackupError::Node(OperateError::Login { .. } | OperateError::Plaintext { .. }) => is_new,
+            BackupError::Node(OperateError::Refused { .. }) => self.nodes.schema().is_ok_and(|here| !self.has_tables(&here)),
+            _ => false,
+        }
+    }
+
+    /// Whether a database has any of the tables that this restore makes.
+    fn has_tables(&self, here: &Schema) -> bool {
+        let is_made = |table: &Arc<Table>| here.table(&table.keyspace, &table.name).is_some_and(|known| known.uuid == table.uuid);
+        self.schema.tables().any(is_made)
+    }
+
     fn create(&self, schema: &Schema) -> Result<(), BackupError> {
         let blob = schema_blob::encode(schema);
         self.patiently(|| self.nodes.0[0].send("/restore/tables", &blob).map(drop).map_err(BackupError::from))
@@ -183,6 +209,9 @@ impl Restore {
     /// Sends the rows of all files that are left, of this step.
     fn rows(&mut self) -> Result<(), BackupError> {
         let here = self.patiently(|| self.nodes.schema())?;
+        if self.schema.tables().next().is_some() && !self.has_tables(&here) {
+            return Err(BackupError::OtherDatabaseNow { progress: self.path.clone() });
+        }
         let is_log = self.progress.step == Step::Batches;
         // A container's transactions that were open at the cut are aborted: what they have written is not the container's yet.
         let tables = self.schema.tables().filter(|table| table.view.is_none() && !(is_log && table.is_container()));

@@ -70,6 +70,7 @@ pub(crate) fn backup(arguments: &BackupArguments) -> Result<ExitCode, BackupErro
     match taken {
         Ok(manifest) => {
             println!("backed up to {place} in {:.1} s: {}", begun.elapsed().as_secs_f64(), summary(&manifest));
+            println!("roles and permissions are not in it: keep the statements that make them");
             Ok(ExitCode::SUCCESS)
         }
         Err(error) => Err(target.abandon(error)),

@@ -35,7 +35,7 @@ fn client(client: &ConnectedClient) -> Value {
         "driver_version": option("DRIVER_VERSION"),
         "application": option("APPLICATION_NAME"),
         "protocol_version": client.version.number(),
-        "is_encrypted": client.is_encrypted,
+        "is_encrypted": client.encryption.is_some(),
         "requests": client.requests(),
     })
 }

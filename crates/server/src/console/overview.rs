@@ -18,7 +18,7 @@ pub(super) fn overview(board: &Board, ready: bool, memory_limit_bytes: u64) -> V
     });
     let protocols = MEASURED_PROTOCOLS.iter().enumerate();
     let errors = protocols.map(|(protocol, name)| {
-        let errors: u64 = report.cores.iter().map(|core| core.requests.errors[protocol]).sum();
+        let errors: u64 = report.cores.iter().map(|core| core.requests.errors[protocol].sum()).sum();
         ((*name).to_owned(), errors.into())
     });
     json!({

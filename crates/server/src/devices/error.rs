@@ -4,6 +4,11 @@ use crate::size::Size;
 use io_linux::DeviceError;
 use std::path::PathBuf;
 
+/// What is to be done when a device of a store that has data cannot be had any more.
+const LOST: &str = "If a device of a node with data is lost, so are rows of every core, for each uses all devices: a member of a cluster is replaced by a node with \
+                    an empty data directory and empty devices, a node by itself made anew and its backup restored (docs/reference/operations.md, When a \
+                    device is lost)";
+
 /// Nothing was written when one of these is returned for a device that is not empty.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DevicesError {
@@ -11,7 +16,7 @@ pub(crate) enum DevicesError {
     #[error(transparent)]
     Device(#[from] DeviceError),
     /// It is not there.
-    #[error("there is no {}: check the path (names like /dev/sdb can change, those in /dev/disk/by-id do not) and that the device is attached", path.display())]
+    #[error("there is no {}: check the path (names like /dev/sdb can change, those in /dev/disk/by-id do not) and that the device is attached. {}", path.display(), LOST)]
     Missing {
         /// The device.
         path: PathBuf,
@@ -61,7 +66,7 @@ pub(crate) enum DevicesError {
         version: u16,
     },
     /// Both copies of the superblock are damaged.
-    #[error("both copies of the superblock of {} are damaged, so its data cannot be found: restore the node from a replica or backup", path.display())]
+    #[error("both copies of the superblock of {} are damaged, so its data cannot be found. {}", path.display(), LOST)]
     Damaged {
         /// The device.
         path: PathBuf,
@@ -115,8 +120,9 @@ pub(crate) enum DevicesError {
     /// It should be ours and is empty.
     #[error(
         "{} is new or empty, but it should hold device {number} of this store, whose other devices or data directory are there: its data is missing. \
-         Attach the right device, or restore the node from a replica or backup into a new data directory",
-        path.display()
+         Attach the right device. {}",
+        path.display(),
+        LOST
     )]
     Replaced {
         /// The device.

@@ -2,6 +2,7 @@
 
 use super::error::OperateError;
 use crate::cli::NodeArguments;
+use crate::login_file::read_login;
 use crate::tls_files::read_trust;
 use crate::tls_stream::TlsStream;
 use base64::Engine;
@@ -47,12 +48,8 @@ impl Asked {
             None => String::new(),
             Some(path) => {
                 let refused = |why: String| OperateError::LoginFile { path: path.clone(), why };
-                let text = std::fs::read_to_string(path).map_err(|error| refused(error.to_string()))?;
-                let line = text.trim_end_matches(['\r', '\n']);
-                if !line.contains(':') || line.contains('\n') {
-                    return Err(refused("it has no such line".to_owned()));
-                }
-                format!("Authorization: Basic {}\r\n", STANDARD.encode(line))
+                let (role, password) = read_login(path).map_err(refused)?;
+                format!("Authorization: Basic {}\r\n", STANDARD.encode(format!("{role}:{password}")))
             }
         };
         let (address, is_tls) = match http.strip_prefix("https://") {

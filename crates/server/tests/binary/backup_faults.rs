@@ -5,6 +5,7 @@ use crate::client::Client;
 use crate::harness::{Folder, Server, end, kill, start, tarndb};
 use crate::rows::{check_rows, write_rows};
 use crate::security::certificate;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
@@ -180,6 +181,13 @@ fn a_killed_restore_goes_on_where_it_was() {
     slow.kill().unwrap();
     slow.wait().unwrap();
     assert!(progress.exists());
+    assert_eq!(std::fs::metadata(&progress).unwrap().permissions().mode() & 0o777, 0o600, "it is nobody else's");
+    let third = Folder::new("restore-kill-third");
+    let empty = other(&third, "1");
+    let (code, said) = run(tool("restore", &empty, &folder, &more));
+    end(empty);
+    assert!(code == 2 && said.contains("the database that it began in"), "{said}");
+    assert!(progress.exists());
     let said = must(tool("restore", &server, &folder, &more));
     assert!(said.contains("going on with the restore"), "{said}");
     check_rows(&server, 1);
@@ -215,6 +223,7 @@ fn backups_take_a_superuser_and_go_over_tls() {
     let (code, said) = secured("backup", &[]);
     assert!(code == 2 && said.contains("asks for a login"), "{said}");
     std::fs::write(&login, "reader:eyes").unwrap();
+    std::fs::set_permissions(&login, std::fs::Permissions::from_mode(0o600)).unwrap();
     let logged_in = ["--login-file", login.to_str().unwrap()];
     let (code, said) = secured("backup", &logged_in);
     assert!(code == 2 && said.contains("orders are for superusers"), "{said}");

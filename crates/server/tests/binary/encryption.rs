@@ -289,7 +289,7 @@ fn an_encrypted_backup_has_nothing_plain_and_opens_with_its_key_only() {
     write_words(&server);
     let [first, second] = [("first", FIRST), ("second", SECOND)].map(|(name, key)| key_file(&folder, name, &[key]));
     let said = must(tool("backup", &server, &folder, &with_key(&first)));
-    assert!(said.trim_end().ends_with("bytes, encrypted"), "{said}");
+    assert!(said.contains("bytes, encrypted\n"), "{said}");
     let directory = folder.0.join("backup");
     assert_eq!(found(&directory), []);
     let verify = |key: &[&str]| {
@@ -316,4 +316,16 @@ fn an_encrypted_backup_has_nothing_plain_and_opens_with_its_key_only() {
     let (code, said) = verify(&with_key(&first));
     assert!(code == 2 && said.contains("is not encrypted"), "{said}");
     end(server);
+}
+
+#[test]
+fn a_new_node_without_its_key_makes_nothing() {
+    let folder = Folder::new("encryption-none");
+    let (data, missing) = (folder.0.join("data"), folder.0.join("none"));
+    let short = key_file(&folder, "short", &[&FIRST[1..]]);
+    for (key, code) in [(&missing, 3), (&short, 2)] {
+        let (found, message) = refused(start(&folder, &with_key(key)));
+        assert!(found == code && message.contains("Nothing was changed"), "{found} {message}");
+        assert!(!data.exists(), "{message}");
+    }
 }

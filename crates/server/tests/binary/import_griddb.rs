@@ -451,6 +451,7 @@ fn a_source_may_ask_for_a_login() {
     let login = folders[0].0.join("login");
     let words = ["public", "--from-login-file", login.to_str().unwrap(), "--verify"];
     std::fs::write(&login, "cassandra:b0ss\n").unwrap();
+    std::fs::set_permissions(&login, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     let text = said(&servers, &words, 0);
     assert!(text.contains("1 rows are the same"), "{text}");
     std::fs::write(&login, "cassandra:wrong\n").unwrap();

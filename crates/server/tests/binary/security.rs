@@ -146,6 +146,10 @@ fn who_guesses_is_slowed_and_named_and_others_are_served() {
     assert!(log.contains("refused to log in") && log.contains("127.0.0.1") && !log.contains("gu3ss"), "{log}");
 }
 
+fn set_mode(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
 #[test]
 fn operators_log_in_as_clients_do() {
     let folder = Folder::new("operators");
@@ -161,6 +165,10 @@ fn operators_log_in_as_clients_do() {
     assert!(code == 2 && said.contains("asks for a login") && said.contains("--login-file"), "{said}");
     let with = ["--login-file", login.to_str().unwrap()];
     std::fs::write(&login, "cassandra:cassandra\n").unwrap();
+    set_mode(&login, 0o644);
+    let (code, said) = run("status", &with);
+    assert!(code == 2 && said.contains("mode 644") && said.contains("chmod 600"), "{said}");
+    set_mode(&login, 0o600);
     let (code, said) = run("status", &with);
     assert!(code == 2 && said.contains("wrong role or password"), "{said}");
     std::fs::write(&login, "no login").unwrap();
@@ -177,7 +185,11 @@ fn operators_log_in_as_clients_do() {
     assert_eq!(run("status", &with).0, 0);
     let (code, said) = run("drain", &["1", with[0], with[1]]);
     assert!(code == 1 && said.contains("orders are for superusers"), "{said}");
-    boss.must("ALTER ROLE reader WITH ACCESS FROM CIDRS {'10.0.0.0/8'}");
+    boss.must("ALTER ROLE reader WITH ACCESS FROM CIDRS {'10.1.2.3/8'}");
+    let restricted = boss.must("SELECT role FROM system_auth.cidr_permissions");
+    assert_eq!(restricted, [Some(b"reader".to_vec())]);
+    assert_eq!(boss.must("SELECT cidr_group FROM system_auth.cidr_groups"), [Some(b"10.0.0.0/8".to_vec())]);
+    assert!(boss.must("SELECT role FROM system_auth.network_permissions").is_empty());
     assert_eq!(run("status", &with).0, 2, "it is from elsewhere, whether or not its password is known");
     boss.must("ALTER ROLE reader WITH ACCESS FROM ALL CIDRS");
     assert_eq!(run("status", &with).0, 0);

@@ -17,6 +17,10 @@ pub(crate) struct Figures {
     /// How many reports in a row have found room for writes.
     pub(crate) looks_with_room: u32,
     pub(crate) tables: TableFigures,
+    /// Clients that were cut before they had done the handshake of TLS or had logged in.
+    pub(crate) clients_cut: u64,
+    /// How long operations of its device took, when they were reported last.
+    pub(crate) disk: io::DiskLatencies,
 }
 
 /// How large the tables of a core are, as far as it has looked: some of them each time, so that many tables take no longer than few.

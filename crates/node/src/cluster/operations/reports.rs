@@ -104,6 +104,11 @@ pub struct CoreReport {
     /// Log-ins that have failed since the start.
     #[serde(default)]
     pub logins_failed: u64,
+    /// How long operations of its device took.
+    #[serde(skip)]
+    pub disk: io::DiskLatencies,
+    /// Clients that were cut before they had done the handshake of TLS or had logged in.
+    pub clients_cut: u64,
     /// Requests that took longer than `slow_query_threshold_ms` since the start.
     #[serde(default)]
     pub slow_requests: u64,

@@ -40,6 +40,7 @@ impl Core {
         if now_us < self.figures.report_due_us {
             return Some(self.figures.report_due_us);
         }
+        self.figures.disk = reactor.disk_latencies();
         let is_written = self.write_report(now_us);
         // A node where nothing happens sleeps; but orders may come.
         (leads || !is_written).then_some(self.figures.report_due_us)
@@ -114,6 +115,8 @@ impl Core {
             is_full: self.shard.engine().has_no_room(),
             damaged_records: stats.damaged_records,
             logins_failed: self.logins.failures(),
+            disk: self.figures.disk,
+            clients_cut: self.figures.clients_cut,
             slow_requests: self.requests.watch.count(),
             audit_dropped: self.audit.as_ref().map_or(0, |audit| audit.dropped()),
             unfinished_batches: self.unfinished_batches(),

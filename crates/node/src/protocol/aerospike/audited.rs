@@ -52,6 +52,20 @@ pub(super) fn failure_of(reply: &[u8]) -> Option<Failure> {
     (![ResultCode::OK, ResultCode::NOT_FOUND].contains(&code)).then(|| failure_of_code(code))
 }
 
+/// What came of a condition or of a look for what is not there: of no fault of client or server.
+const OUTCOMES: [ResultCode; 5] =
+    [ResultCode::OK, ResultCode::NOT_FOUND, ResultCode::GENERATION, ResultCode::KEY_EXISTS, ResultCode::FILTERED_OUT];
+
+/// The number of the error that a reply tells of, if it is one.
+#[inline]
+pub(super) fn error_of(reply: &[u8]) -> Option<i32> {
+    let is_message = reply.get(HEADER_BYTES) == Some(&(MESSAGE_HEADER_BYTES as u8));
+    let is_security = reply.get(1) == Some(&Kind::Security.number());
+    let offset = if is_security { SECURITY_RESULT_OFFSET } else { HEADER_BYTES + RESULT_OFFSET };
+    let code = ResultCode(*reply.get(offset).filter(|_| is_security || is_message)?);
+    (!OUTCOMES.contains(&code)).then_some(i32::from(code.0))
+}
+
 /// What a result code tells the audit log.
 pub(super) fn failure_of_code(code: ResultCode) -> Failure {
     match code {

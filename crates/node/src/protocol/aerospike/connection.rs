@@ -9,9 +9,11 @@ use crate::logins::{LoginRefusal, LoginTag, SESSION_S};
 use crate::message::Message;
 use crate::protocol::presented;
 use crate::protocol::{ClientSession, Server, Verdict};
+use crate::request_figures::Class;
 use aerospike::ResultCode;
 use aerospike::security;
 use aerospike::session::{self, Session};
+use cql::Encryption;
 use cql::session::Certificate;
 use io::Reactor;
 use std::net::SocketAddr;
@@ -51,7 +53,7 @@ impl ClientSession for Connected {
         }
     }
 
-    fn set_encrypted(&mut self, certificate: ClientCertificate) {
+    fn set_encrypted(&mut self, certificate: ClientCertificate, _: Option<Encryption>) {
         self.client.certificate = presented(certificate);
     }
 
@@ -81,6 +83,10 @@ impl ClientSession for Connected {
 
     fn audited_reply(&self, reply: &[u8]) -> Option<(RequestTag, Option<Failure>)> {
         Some((audited::TAG, audited::failure_of(reply)))
+    }
+
+    fn error_of(&self, reply: &[u8]) -> Option<(Class, i32)> {
+        audited::error_of(reply).map(|code| (Class::AEROSPIKE, code))
     }
 
     fn audited_client(&self) -> Option<(SocketAddr, &'static str)> {

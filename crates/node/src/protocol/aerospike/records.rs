@@ -6,6 +6,7 @@
 //! In a cluster a request about a record goes to the primary of its slot, as parts of batches and scans do.
 
 use super::answer::Answer;
+use super::audited;
 use super::client::Client;
 use super::declarations::Declaration;
 use super::failures::{failure, schema_failure};
@@ -100,12 +101,13 @@ impl<R: Reactor<Message = Message>> Server for Records<'_, R> {
 
     #[inline]
     fn message(&mut self, message: &wire::Message<'_>, body: &[u8], out: &mut Vec<u8>) -> Progress {
+        let start = out.len();
         let progress = match self.core.audit {
             None => self.start_checked(message, body, out),
             Some(_) => self.start_audited(message, body, out),
         };
         if progress == Progress::Replied {
-            self.core.requests.meter.answered_at_once();
+            self.core.requests.meter.answered_at_once_with(audited::error_of(&out[start..]));
         }
         progress
     }

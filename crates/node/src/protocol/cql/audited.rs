@@ -27,6 +27,12 @@ pub(super) fn tag_of(frame: &[u8]) -> Option<RequestTag> {
     Some(tag(StreamId(i16::from_be_bytes([stream[0], stream[1]]))))
 }
 
+/// The number of the error that a reply tells of, if it is one.
+pub(super) fn error_of(frame: &[u8]) -> Option<i32> {
+    let is_error = frame.get(4) == Some(&(Opcode::Error as u8));
+    is_error.then(|| frame.get(HEADER_BYTES..)?.first_chunk().map(|code| i32::from_be_bytes(*code)))?
+}
+
 /// Why a request failed, if its reply says so.
 pub(super) fn failure_of(frame: &[u8]) -> Option<Failure> {
     if frame.get(4) != Some(&(Opcode::Error as u8)) {

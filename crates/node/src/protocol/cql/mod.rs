@@ -45,10 +45,11 @@ use crate::cluster::Asker;
 use crate::core::Core;
 use crate::logins::{LoginRefusal, LoginTag};
 use crate::message::Message;
+use crate::request_figures::Class;
 use crate::schema_changes::{SchemaFailure, SchemaOutcome};
 use cql::session::{Certificate, Session, Workspaces};
 use cql::wire::{self, Event, Opcode, ProtocolVersion, StreamId};
-use cql::{CqlError, reply, session};
+use cql::{CqlError, Encryption, reply, session};
 use io::Reactor;
 use model::operation::{Coordinator, Standing, Step};
 use shard::ShardError;
@@ -161,6 +162,10 @@ impl ClientSession for Session {
         Some((audited::tag_of(reply)?, audited::failure_of(reply)))
     }
 
+    fn error_of(&self, reply: &[u8]) -> Option<(Class, i32)> {
+        audited::error_of(reply).map(|code| (Class::CQL, code))
+    }
+
     fn audited_client(&self) -> Option<(SocketAddr, &'static str)> {
         Some((self.client().address, audited::PROTOCOL))
     }
@@ -173,9 +178,9 @@ impl ClientSession for Session {
         if let Certificate::Of(identity) = &self.client().certificate { Some(identity) } else { None }
     }
 
-    fn set_encrypted(&mut self, certificate: ClientCertificate) {
+    fn set_encrypted(&mut self, certificate: ClientCertificate, encryption: Option<Encryption>) {
         let client = self.client_mut();
-        client.is_encrypted = true;
+        client.encryption = encryption;
         client.certificate = presented(certificate);
     }
 

@@ -3,6 +3,7 @@
 mod other;
 mod planned;
 
+use super::audited;
 use super::failures::{failure, login_failure, login_tag, over_limit};
 use super::prepared::weight;
 use super::replicas::{access, asked};
@@ -100,9 +101,9 @@ impl<R: Reactor<Message = Message>> Server for Statements<'_, R> {
             Ok(Progress::Replied) => self.core.requests.meter.answered_at_once(),
             Ok(Progress::Waiting) => client.in_flight += 1,
             Err(error) => {
-                self.core.requests.meter.failed_at_once();
                 out.truncate(start);
                 ReplyHeader::new(client.version, stream).write_error(&error, out);
+                self.core.requests.meter.answered_at_once_with(audited::error_of(&out[start..]));
             }
         }
     }

@@ -68,6 +68,12 @@ fn container(statement: &Statement<'_>, catalog: &Catalog) -> Option<Box<str>> {
     }
 }
 
+/// The number of the error that a reply tells of, if it is one.
+#[inline]
+pub(super) fn number_of_error(reply: &[u8], is_ipv6: bool) -> Option<i32> {
+    error_of(reply, is_ipv6).map(|error| error.code.0)
+}
+
 /// Why a statement failed, if its reply says so.
 pub(super) fn failure_of(reply: &[u8], is_ipv6: bool) -> Option<Failure> {
     error_of(reply, is_ipv6).map(|error| failure_of_error(&error))

@@ -21,11 +21,14 @@ pub(super) struct Client {
     /// The identity of the certificate by which it has.
     pub(super) identity: Option<Arc<str>>,
     pub(super) rights: Option<Arc<Rights>>,
+    /// Whether it ever has: who logs out may stay, for clients do that with connections that they keep.
+    pub(super) has_logged_in: bool,
 }
 
 impl Client {
     /// Nobody, until a log-in has succeeded, or this role.
     pub(super) fn is_now(&mut self, role: Option<Arc<str>>, identity: Option<Arc<str>>) {
+        self.has_logged_in |= role.is_some();
         (self.role, self.identity, self.rights) = (role, identity, None);
     }
 }

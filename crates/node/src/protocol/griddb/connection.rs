@@ -10,6 +10,8 @@ use crate::core::Core;
 use crate::logins::{LoginRefusal, LoginTag};
 use crate::message::Message;
 use crate::protocol::presented;
+use crate::request_figures::Class;
+use cql::Encryption;
 use cql::session::Certificate;
 use griddb::session::{self, Session};
 use io::Reactor;
@@ -23,7 +25,8 @@ impl ClientSession for Connected {
     const AGREES_ON_TLS: bool = true;
 
     fn open(peer: SocketAddr, message_bytes_max: u32) -> Self {
-        let client = Client { address: peer, certificate: Certificate::None, role: None, identity: None, rights: None };
+        let client =
+            Client { address: peer, certificate: Certificate::None, role: None, identity: None, rights: None, has_logged_in: false };
         Self { session: Session::new(peer, message_bytes_max), client }
     }
 
@@ -45,7 +48,7 @@ impl ClientSession for Connected {
         }
     }
 
-    fn set_encrypted(&mut self, certificate: ClientCertificate) {
+    fn set_encrypted(&mut self, certificate: ClientCertificate, _: Option<Encryption>) {
         self.client.certificate = presented(certificate);
         self.session.set_encrypted();
     }
@@ -84,12 +87,20 @@ impl ClientSession for Connected {
         Some((audited::TAG, audited::failure_of(reply, self.session.is_ipv6())))
     }
 
+    fn error_of(&self, reply: &[u8]) -> Option<(Class, i32)> {
+        audited::number_of_error(reply, self.session.is_ipv6()).map(|code| (Class::GRIDDB, code))
+    }
+
     fn audited_client(&self) -> Option<(SocketAddr, &'static str)> {
         Some((self.client.address, audited::PROTOCOL))
     }
 
     fn role(&self) -> Option<&str> {
         self.client.role.as_deref()
+    }
+
+    fn awaits_login(&self) -> bool {
+        !self.client.has_logged_in
     }
 
     fn identity(&self) -> Option<&str> {

@@ -3,6 +3,7 @@
 //! A statement about a container that is here and in memory runs at once. One that makes a container waits until every core has it
 //! ([`Work::Restart`]) and is then started again. In a cluster a statement goes to the primary of its container's slot.
 
+use super::audited;
 use super::client::Client;
 use super::declarations::Declaration;
 use super::failures::{failure, schema_failure};
@@ -84,13 +85,14 @@ impl<R: Reactor<Message = Message>> Server for Statements<'_, R> {
         let is_ipv6 = statement.reply.is_ipv6;
         let session::Client { database, transaction_timeout_s } = client;
         let travelled = Travelled { is_ipv6, transaction_timeout_s: *transaction_timeout_s, database, body };
+        let start = out.len();
         let progress = match self.core.audit {
             _ if UserStatement::NUMBERS.contains(&statement.number()) => self.serve_users(statement, database, out),
             None => self.start(statement, travelled, false, out),
             Some(_) => self.start_audited(statement, travelled, out),
         };
         if progress == Progress::Replied {
-            self.core.requests.meter.answered_at_once();
+            self.core.requests.meter.answered_at_once_with(audited::number_of_error(&out[start..], is_ipv6));
         }
         progress
     }

@@ -8,7 +8,9 @@ use crate::logins::{LoginRefusal, LoginTag};
 use crate::message::Message;
 use crate::protocol::{ClientProtocol, ClientSession, ReplyForm, RequestCoordinator, Server, Verdict};
 use crate::protocol::{aerospike::Aerospike, cql::Cql, griddb::GridDb};
+use crate::request_figures::Class;
 use crate::schema_changes::{SchemaChange, SchemaOutcome};
+use ::cql::Encryption;
 use io::{ConnectionId, Reactor};
 use model::operation::Step;
 use shard::ShardError;
@@ -135,8 +137,8 @@ impl Session {
     }
 
     /// See [`ClientSession::set_encrypted`].
-    pub(crate) fn set_encrypted(&mut self, certificate: ClientCertificate) {
-        on_session!(self, session => ClientSession::set_encrypted(&mut **session, certificate));
+    pub(crate) fn set_encrypted(&mut self, certificate: ClientCertificate, encryption: Option<Encryption>) {
+        on_session!(self, session => ClientSession::set_encrypted(&mut **session, certificate, encryption));
     }
 
     /// See [`ClientSession::buffered_bytes`].
@@ -199,6 +201,12 @@ impl Session {
         on_session!(self, session => ClientSession::audited_reply(&**session, reply))
     }
 
+    /// See [`ClientSession::error_of`].
+    #[inline]
+    pub(crate) fn error_of(&self, reply: &[u8]) -> Option<(Class, i32)> {
+        on_session!(self, session => ClientSession::error_of(&**session, reply))
+    }
+
     /// See [`ClientSession::audited_client`].
     pub(crate) fn audited_client(&self) -> Option<(SocketAddr, &'static str)> {
         on_session!(self, session => ClientSession::audited_client(&**session))
@@ -207,6 +215,11 @@ impl Session {
     /// See [`ClientSession::role`].
     pub(crate) fn role(&self) -> Option<&str> {
         on_session!(self, session => ClientSession::role(&**session))
+    }
+
+    /// See [`ClientSession::awaits_login`].
+    pub(crate) fn awaits_login(&self) -> bool {
+        on_session!(self, session => ClientSession::awaits_login(&**session))
     }
 
     /// See [`ClientSession::identity`].
