@@ -19,6 +19,8 @@ use tls::Session;
 const REPLY_BYTES_MAX: usize = 64 << 20;
 /// How long an answer is waited for without a look at whether the statement was cancelled.
 const POLL: Duration = Duration::from_millis(50);
+/// How far a time zone is from UTC.
+const ZONE_MS_MAX: i64 = 24 * 60 * 60_000;
 /// How long an answer is waited for.
 const TIMEOUT: Duration = Duration::from_secs(320);
 
@@ -52,6 +54,8 @@ pub(crate) struct Client {
     is_cancelled: Arc<AtomicBool>,
     /// What it has logged in to.
     database: Box<str>,
+    /// Its time zone: how many milliseconds later its clocks are than those of UTC.
+    zone_ms: i64,
     node: SqlNode,
     /// What it has logged in with.
     login: Vec<u8>,
@@ -117,6 +121,7 @@ impl Client {
             is_broken: false,
             is_cancelled,
             database: PUBLIC_DATABASE.into(),
+            zone_ms: 0,
             node: node.clone(),
             login: Vec::new(),
             idle: Idle::default(),
@@ -131,10 +136,19 @@ impl Client {
     /// What the node says.
     pub(crate) fn log_in(&mut self, arguments: &[u8]) -> Result<Vec<u8>, Refusal> {
         let answer = self.ask(statement::LOGIN, 0, |out| out.extend_from_slice(arguments))?.bytes().to_vec();
-        let wanted = Options::read(&mut Reader::new(arguments))?.database.filter(|name| !name.is_empty());
-        self.database = wanted.unwrap_or(PUBLIC_DATABASE).into();
+        let options = Options::read(&mut Reader::new(arguments))?;
+        self.zone_ms = options.time_zone_ms.unwrap_or(0);
+        if !(-ZONE_MS_MAX..=ZONE_MS_MAX).contains(&self.zone_ms) {
+            return Err(GridError::malformed("a time zone that is more than a day from UTC").into());
+        }
+        self.database = options.database.filter(|name| !name.is_empty()).unwrap_or(PUBLIC_DATABASE).into();
         self.login = arguments.to_vec();
         Ok(answer)
+    }
+
+    /// How many milliseconds later its clocks are than those of UTC.
+    pub(crate) fn zone_ms(&self) -> i64 {
+        self.zone_ms
     }
 
     /// What makes others that log in as it has.

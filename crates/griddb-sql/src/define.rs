@@ -24,10 +24,15 @@ pub(crate) fn define(client: &mut Client, statement: &Statement) -> Result<(), R
         Statement::DropTable(name, if_exists) => drop_table(client, name, *if_exists),
         Statement::CreateIndex { name, table, columns, if_not_exists } => create_index(client, (name, table), columns, *if_not_exists),
         Statement::DropIndex(name, table, if_exists) => drop_index(client, name, table, *if_exists),
-        Statement::AddColumn(table, column) => {
+        Statement::AddColumns(table, added) => {
             let container = existing(client, table)?;
             let mut columns = container.columns.to_vec();
-            columns.push(declared(column)?);
+            for column in added {
+                if columns.iter().any(|known| known.name.eq_ignore_ascii_case(&column.name)) {
+                    return Err(wrong(format!("the table {table} has a column {} already", column.name)).into());
+                }
+                columns.push(declared(column)?);
+            }
             put_columns(client, &container, &columns)
         }
         Statement::DropColumn(table, column) => {

@@ -9,7 +9,7 @@ use crate::query_text::query_text;
 use crate::rows::{RowFormat, Rows};
 use crate::source::Source;
 use crate::transaction::{Transaction, done_in_part};
-use sql::{Condition, Order, RowName, Scan, SourceError, Table, Tables, Times, ValueRef};
+use sql::{Condition, Dialect, Order, RowName, Scan, SourceError, Table, Tables, Times, ValueRef};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
@@ -74,6 +74,14 @@ impl Drop for LockedRows {
 }
 
 impl Tables for LockedRows {
+    fn dialect(&self) -> Dialect {
+        Dialect::GridDb
+    }
+
+    fn zone_ms(&self) -> i64 {
+        self.others.zone_ms()
+    }
+
     fn times(&self) -> Times {
         if self.container.has_precise_times() { Times::PreciseTexts } else { self.others.times() }
     }

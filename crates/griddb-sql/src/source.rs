@@ -11,7 +11,7 @@ use crate::rows::RowFormat;
 use crate::scan::PlacesScan;
 use crate::views::{self, View};
 use sql::syntax::with_units_quoted;
-use sql::{Aggregation, Condition, Order, Query, Scan, SourceError, Table, Tables, Times};
+use sql::{Aggregation, Condition, Dialect, Order, Query, Scan, SourceError, Table, Tables, Times};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -58,6 +58,14 @@ impl Source {
 }
 
 impl Tables for Source {
+    fn dialect(&self) -> Dialect {
+        Dialect::GridDb
+    }
+
+    fn zone_ms(&self) -> i64 {
+        lock(&self.client).zone_ms()
+    }
+
     fn times(&self) -> Times {
         let is_precise = lock(&self.containers).values().any(|container| container.has_precise_times());
         if is_precise { Times::PreciseTexts } else { Times::Milliseconds }

@@ -16,11 +16,17 @@ pub(crate) struct Form {
     /// Whether they are texts of milliseconds, whatever the statement has.
     is_of_texts: bool,
     is_precise: AtomicBool,
+    /// The time zone of what says none: how much later its clocks are than those of UTC.
+    zone_ms: i64,
 }
 
 impl Form {
-    pub(crate) fn new(times: Times) -> Self {
-        Self { is_of_texts: times == Times::Texts, is_precise: AtomicBool::new(times == Times::PreciseTexts) }
+    pub(crate) fn new(times: Times, zone_ms: i64) -> Self {
+        Self { is_of_texts: times == Times::Texts, is_precise: AtomicBool::new(times == Times::PreciseTexts), zone_ms }
+    }
+
+    pub(crate) fn zone_ms(&self) -> i64 {
+        self.zone_ms
     }
 
     /// Something is more precise than a millisecond.

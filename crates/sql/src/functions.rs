@@ -1,6 +1,11 @@
 //! Functions that SQLite has not: of times, of numbers, and aggregations.
 
+mod calendar;
+mod casts;
 mod declaring;
+mod gathered;
+mod numbers;
+mod texts;
 mod times;
 
 use crate::form::Form;
@@ -13,20 +18,22 @@ use std::sync::Arc;
 /// Adds them.
 pub(crate) fn register(connection: &Connection, form: &Arc<Form>) -> Result<()> {
     times::register(connection, form)?;
-    register_numbers(connection)?;
+    casts::register(connection, form)?;
+    numbers::register(connection)?;
+    texts::register(connection)?;
+    gathered::register(connection)?;
     register_steps(connection)?;
-    connection.create_scalar_function("char_length", 1, FLAGS, |context| {
-        Ok(context.get::<Option<String>>(0)?.map(|text| text.chars().count() as i64))
-    })?;
-    for (name, is_sample, is_root) in [
-        ("variance", true, false),
-        ("var_samp", true, false),
-        ("var_pop", false, false),
-        ("stddev", true, true),
-        ("stddev_samp", true, true),
-        ("stddev_pop", false, true),
+    for (name, of, is_root) in [
+        ("variance", Of::Sample, false),
+        ("variance0", Of::SampleOrOne, false),
+        ("var_samp", Of::Sample, false),
+        ("var_pop", Of::All, false),
+        ("stddev", Of::Sample, true),
+        ("stddev0", Of::SampleOrOne, true),
+        ("stddev_samp", Of::Sample, true),
+        ("stddev_pop", Of::All, true),
     ] {
-        connection.create_aggregate_function(name, 1, FLAGS, Variance { is_sample, is_root })?;
+        connection.create_aggregate_function(name, 1, FLAGS, Variance { of, is_root })?;
     }
     Ok(())
 }
@@ -65,45 +72,20 @@ fn register_steps(connection: &Connection) -> Result<()> {
     })
 }
 
-type OfOne = fn(f64) -> f64;
-type OfTwo = fn(f64, f64) -> f64;
-
-fn register_numbers(connection: &Connection) -> Result<()> {
-    const OF_ONE: [(&str, OfOne); 14] = [
-        ("sqrt", f64::sqrt),
-        ("exp", f64::exp),
-        ("ln", f64::ln),
-        ("log10", f64::log10),
-        ("sin", f64::sin),
-        ("cos", f64::cos),
-        ("tan", f64::tan),
-        ("asin", f64::asin),
-        ("acos", f64::acos),
-        ("atan", f64::atan),
-        ("ceil", f64::ceil),
-        ("ceiling", f64::ceil),
-        ("floor", f64::floor),
-        ("trunc", f64::trunc),
-    ];
-    for (name, function) in OF_ONE {
-        connection.create_scalar_function(name, 1, FLAGS, move |context| {
-            Ok(context.get::<Option<f64>>(0)?.map(function).filter(|value| !value.is_nan()))
-        })?;
-    }
-    const OF_TWO: [(&str, OfTwo); 4] =
-        [("power", f64::powf), ("pow", f64::powf), ("atan2", f64::atan2), ("log", |base, value| value.log(base))];
-    for (name, function) in OF_TWO {
-        connection.create_scalar_function(name, 2, FLAGS, move |context| {
-            let (Some(one), Some(other)) = (context.get::<Option<f64>>(0)?, context.get::<Option<f64>>(1)?) else { return Ok(None) };
-            Ok(Some(function(one, other)).filter(|value| !value.is_nan()))
-        })?;
-    }
-    Ok(())
+/// What values are of a variance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Of {
+    /// A sample: of one value there is none.
+    Sample,
+    /// A sample: of one value it is 0.
+    SampleOrOne,
+    /// All.
+    All,
 }
 
 /// Of a sample or of all, and its root if it is a deviation: by Welford's method, in one pass.
 struct Variance {
-    is_sample: bool,
+    of: Of,
     is_root: bool,
 }
 
@@ -130,7 +112,11 @@ impl Aggregate<Moments, Option<f64>> for Variance {
 
     fn finalize(&self, _: &mut Context<'_>, moments: Option<Moments>) -> Result<Option<f64>> {
         let Some(Moments { count, squares, .. }) = moments else { return Ok(None) };
-        let among = if self.is_sample { count.saturating_sub(1) } else { count };
+        let among = match self.of {
+            Of::All => count,
+            Of::SampleOrOne if count == 1 => 1,
+            Of::Sample | Of::SampleOrOne => count.saturating_sub(1),
+        };
         let variance = (among > 0).then(|| squares / among as f64);
         Ok(variance.map(|variance| if self.is_root { variance.sqrt() } else { variance }))
     }

@@ -2,7 +2,8 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`tables`] | the seam: tables, conditions, scans, values |
+//! | [`tables`] | the seam: tables, conditions, scans |
+//! | `values` | what columns hold, and values are |
 //! | `virtual_table` | a table as SQLite sees it: what of a query's conditions its scan is told |
 //! | [`spill`] | what is too much for memory |
 //! | [`query`] | one statement that reads: prepared, bound, stepped; interrupted from another thread |
@@ -13,8 +14,9 @@
 //! | `names` | numbers by which SQLite knows a row again |
 //! | `kept` | rows that are kept for a join |
 //! | `ranges` | GROUP BY RANGE, written as SQLite knows it |
-//! | `result_types` | types of columns that functions compute |
+//! | `result_types` | what else a statement's words tell of its result |
 //! | `statement` | SQLite's prepared statement, owned |
+//! | `expressions` | a statement written anew where GridDB's SQL is another than SQLite's; types of expressions |
 //! | `form` | what times are to a statement |
 //! | `functions` | functions that SQLite has not |
 //! | [`time`] | times as texts, and parts of them |
@@ -32,6 +34,7 @@ pub mod tables;
 pub mod time;
 
 mod aggregates;
+mod expressions;
 mod form;
 mod functions;
 mod kept;
@@ -43,13 +46,14 @@ mod schemas;
 mod statement;
 #[cfg(test)]
 mod testing;
+mod values;
 mod views;
 mod virtual_table;
 
 pub use kept::KEPT_BYTES_MAX;
 pub use query::{Interrupter, Query, QueryError, ResultColumn};
 pub use tables::{
-    Aggregation, Column, ColumnType, Condition, GroupRows, Lookup, Operator, Order, RowName, Scan, SourceError, Table, Tables, Times,
-    Value, ValueRef,
+    Aggregation, Column, ColumnType, Condition, Dialect, GroupRows, Lookup, Operator, Order, RowName, Scan, SourceError, Table, Tables,
+    Times, Value, ValueRef,
 };
 pub use views::{EXPANSIONS_MAX, VIEWS_MAX};

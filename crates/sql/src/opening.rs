@@ -3,6 +3,7 @@
 use crate::form::Form;
 use crate::functions;
 use crate::spill;
+use rusqlite::config::DbConfig;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags};
@@ -27,8 +28,12 @@ pub(crate) fn open(is_interrupted: &Arc<AtomicBool>, form: &Arc<Form>) -> rusqli
     // The schema is what this process makes: views, whose texts may call what statements may call. Sorts have the memory that pages of the schema may have.
     let (run_kib, trusted) = (spill::run_bytes() >> 10, "PRAGMA trusted_schema = ON");
     connection.execute_batch(&format!("PRAGMA temp_store = {temp_store}; PRAGMA cache_size = -{run_kib}; {trusted};"))?;
+    // A name in double quotes is a name, also one that nothing has: not a text.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DML, false)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DDL, false)?;
     connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX)?;
-    connection.set_limit(Limit::SQLITE_LIMIT_SQL_LENGTH, SQL_BYTES_MAX as i32)?;
+    // Written anew it is longer.
+    connection.set_limit(Limit::SQLITE_LIMIT_SQL_LENGTH, 8 * SQL_BYTES_MAX as i32)?;
     connection.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 0)?;
     connection.set_limit(Limit::SQLITE_LIMIT_EXPR_DEPTH, 500)?;
     functions::register(&connection, form)?;

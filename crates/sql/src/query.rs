@@ -1,15 +1,16 @@
 //! One statement that reads.
 
 use crate::aggregates;
+use crate::expressions::{self, Category, Kind};
 use crate::form::{self, Form};
 use crate::memory;
 use crate::opening::{VALUE_BYTES_MAX, authorize, open};
 use crate::ranges::{self, RangesError};
-use crate::result_types::{self, Computed};
+use crate::result_types;
 use crate::schemas::Schemas;
 use crate::spill::{self, SpillError};
 use crate::statement::{Failure, OwnedStatement, Prepared};
-use crate::tables::{ColumnType, SourceError, Table, Tables, Times, Value, ValueRef};
+use crate::tables::{ColumnType, Dialect, SourceError, Table, Tables, Times, Value, ValueRef};
 use crate::views::{VIEWS_MAX, Views};
 use crate::virtual_table::Shared;
 use rusqlite::hooks::{AuthContext, Authorization};
@@ -22,6 +23,9 @@ pub use crate::opening::SQL_BYTES_MAX;
 
 /// Different tables that a statement may name.
 const TABLES_MAX: usize = 64;
+/// What SQLite's program says of a table, before where it lies in the memory of this process: nobody is told that.
+const VTAB: &str = "vtab";
+
 /// Why a query fails.
 #[derive(Debug, thiserror::Error)]
 pub enum QueryError {
@@ -88,8 +92,11 @@ pub struct Query {
     interrupter: Interrupter,
     is_over: bool,
     /// What columns hold that functions compute.
-    computed: Vec<Option<Computed>>,
+    computed: Vec<Option<Kind>>,
     has_union: bool,
+    tells_program: bool,
+    /// Parameters, from 1, and what they compare with.
+    compared: Vec<(usize, Category)>,
 }
 
 impl Query {
@@ -105,63 +112,56 @@ impl Query {
             return Err(QueryError::Statement("a statement has no NUL in it".to_owned()));
         }
         memory::bound();
-        let rewritten = ranges::rewrite(sql, &**tables)?;
-        let sql = rewritten.as_ref().map_or(sql, |rewritten| &rewritten.sql);
-        let form = Arc::new(Form::new(tables.times()));
+        let ranges = ranges::rewrite(sql, &**tables)?;
+        let sql = ranges.as_ref().map_or(sql, |ranges| &ranges.sql);
+        let form = Arc::new(Form::new(tables.times(), tables.zone_ms()));
         if form.times() == Times::Milliseconds && result_types::tells_precise_times(sql) {
             form.be_precise();
         }
         let shared = Arc::new(Shared::new(tables, form));
         let is_interrupted = Arc::new(AtomicBool::new(false));
         let mut connection = open(&is_interrupted, &shared.form).map_err(|error| QueryError::Computation(error.to_string()))?;
-        let mut schemas = Schemas::default();
+        let mut found = Found::default();
         for table in tables.at_hand().map_err(QueryError::Source)? {
-            add(&mut connection, &mut schemas, &table.name, &table, &shared)?;
+            add(&mut connection, &mut found.schemas, &table.name, &table, &shared)?;
         }
-        let (mut views, mut found_count) = (Views::default(), 0);
         for _ in 0..=TABLES_MAX + VIEWS_MAX {
-            views.check(sql).map_err(QueryError::Statement)?;
-            let (prepared, taken) = OwnedStatement::prepare(connection, sql);
+            found.views.check(sql).map_err(QueryError::Statement)?;
+            let written = expressions::rewrite(sql, found.schemas.tables(), &found.views.texts(), tables.dialect());
+            let written = written.map_err(|error| QueryError::Statement(error.0))?;
+            let (prepared, taken) = OwnedStatement::prepare(connection, &written.sql);
             match prepared {
                 Prepared::Statement(statement) => {
-                    if !statement.reads_only() || statement.columns() == 0 {
-                        return Err(QueryError::Statement("this statement does not read".to_owned()));
-                    }
-                    if !crate::syntax::is_blank(&sql[taken..]) {
-                        return Err(QueryError::Statement("one statement at a time".to_owned()));
-                    }
-                    let handle = Arc::new(statement.connection().get_interrupt_handle());
-                    let (computed, has_union) = match &rewritten {
-                        Some(rewritten) => (rewritten.kinds.clone(), false),
-                        None => (result_types::computed(sql, schemas.tables()), result_types::has_union(sql)),
+                    check_reads(&statement, &written.sql[taken..])?;
+                    let (computed, has_union) = match &ranges {
+                        Some(ranges) => (ranges.kinds.clone(), false),
+                        None => (written.kinds, result_types::has_union(sql)),
                     };
-                    let is_plain = rewritten.is_none() && views.is_empty();
-                    let aggregated = if is_plain { aggregates::prepare(sql, schemas.tables(), &shared, &is_interrupted) } else { None };
-                    let interrupter = Interrupter { handle, is_interrupted };
-                    return Ok(Self { statement, aggregated, has_begun: false, shared, interrupter, is_over: false, computed, has_union });
+                    let is_plain = ranges.is_none() && found.views.is_empty();
+                    let aggregate = || aggregates::prepare(&written.sql, found.schemas.tables(), &shared, &is_interrupted);
+                    let aggregated = if is_plain { aggregate() } else { None };
+                    let handle = Arc::new(statement.connection().get_interrupt_handle());
+                    return Ok(Self {
+                        tells_program: statement.tells_program(),
+                        statement,
+                        aggregated,
+                        has_begun: false,
+                        shared,
+                        interrupter: Interrupter { handle, is_interrupted },
+                        is_over: false,
+                        computed,
+                        has_union,
+                        compared: written.compared,
+                    });
                 }
                 Prepared::Nothing => return Err(QueryError::Statement("there is no statement".to_owned())),
                 Prepared::Failed(mut failed, failure) => {
-                    let Some(name) = missing_table(&failure.message) else { return Err(statement_error(failure, &shared)) };
-                    let found = tables.find(name).map_err(QueryError::Source)?;
-                    // One that is there already is not found by this name.
-                    let is_new =
-                        |table: &Arc<Table>| table.schema.is_none() || !schemas.tables().iter().any(|known| Arc::ptr_eq(known, table));
-                    if let Some(table) = found.filter(is_new) {
-                        found_count += 1;
-                        if found_count > TABLES_MAX {
-                            break;
-                        }
-                        add(&mut failed, &mut schemas, name, &table, &shared)?;
-                    } else if !add_view(&mut failed, &mut views, name, &shared)? {
-                        let failure = if views.is_empty() { failure } else { missing_in_view(failure.code, name) };
-                        return Err(statement_error(failure, &shared));
-                    }
+                    found.look_for(&mut failed, failure, &shared)?;
                     connection = failed;
                 }
             }
         }
-        Err(QueryError::Statement(format!("a statement names at most {TABLES_MAX} tables")))
+        Err(too_many_tables())
     }
 
     /// How many parameters it has.
@@ -178,6 +178,18 @@ impl Query {
         if values.len() != self.parameters() {
             let message = format!("the statement has {} parameters, and {} values were given", self.parameters(), values.len());
             return Err(QueryError::Statement(message));
+        }
+        for (parameter, with) in &self.compared {
+            let category = match values.get(parameter - 1) {
+                Some(Value::Text(_)) => Category::Text,
+                Some(Value::Time(_)) => Category::Time,
+                Some(Value::Integer(_) | Value::Real(_)) => Category::Number,
+                Some(Value::Null | Value::Blob(_)) | None => continue,
+            };
+            if !category.compares(*with) {
+                let (own, other) = (category.name(), with.name());
+                return Err(QueryError::Statement(format!("parameter {parameter} is {own}, and {own} is not compared with {other}")));
+            }
         }
         // Cut to a millisecond it would compare as another time. Nothing has been computed yet.
         if values.iter().any(|value| matches!(value, Value::Time(moment) if moment.ns > 0)) {
@@ -204,7 +216,9 @@ impl Query {
     pub fn columns(&self) -> Vec<ResultColumn> {
         let declared = |column| self.statement.declaration(column).as_deref().and_then(ColumnType::of_declaration);
         let is_precise = self.shared.form.is_precise();
-        let computed = |column| self.computed.get(column).copied().flatten().map(|computed: Computed| computed.kind(is_precise));
+        // What is put together may be of other types than the first part says.
+        let is_known = |kind: &Kind| !self.has_union || kind.is_time();
+        let computed = |column: usize| self.computed.get(column).copied().flatten().filter(is_known)?.column_type(is_precise);
         // Another part of a UNION may have more digits than the first, which tells the type.
         let widened = |kind: ColumnType| if is_precise && self.has_union && kind.is_time() { ColumnType::NanoTimestamp } else { kind };
         let kind = |column| declared(column).or_else(|| computed(column)).map(widened);
@@ -255,14 +269,65 @@ impl Query {
     /// A value of the row at which it is.
     #[must_use]
     pub fn value(&self, column: usize) -> ValueRef<'_> {
-        self.active().value(column)
+        match self.active().value(column) {
+            ValueRef::Text(text) if self.tells_program && text.starts_with(VTAB) => ValueRef::Text(VTAB),
+            value => value,
+        }
     }
 
     /// All values of the row.
     #[must_use]
     pub fn row(&self) -> Vec<Value> {
-        self.active().row()
+        (0..self.active().columns()).map(|column| self.value(column).to_value()).collect()
     }
+}
+
+/// What a statement names, as far as it was looked for.
+#[derive(Default)]
+struct Found {
+    schemas: Schemas,
+    views: Views,
+    tables: usize,
+}
+
+impl Found {
+    /// Makes the table or the view be there that SQLite does not know.
+    ///
+    /// # Errors
+    /// There is none, or it fails for another reason.
+    fn look_for(&mut self, connection: &mut Connection, failure: Failure, shared: &Arc<Shared>) -> Result<(), QueryError> {
+        let Some(name) = missing_table(&failure.message) else { return Err(statement_error(failure, shared)) };
+        let table = shared.tables.find(name).map_err(QueryError::Source)?;
+        // One that is there already is not found by this name.
+        let known = self.schemas.tables();
+        let is_new = |table: &Arc<Table>| table.schema.is_none() || !known.iter().any(|known| Arc::ptr_eq(known, table));
+        if let Some(table) = table.filter(is_new) {
+            self.tables += 1;
+            if self.tables > TABLES_MAX {
+                return Err(too_many_tables());
+            }
+            add(connection, &mut self.schemas, name, &table, shared)?;
+        } else if !add_view(&mut self.views, name, shared)? {
+            let failure = if self.views.is_empty() { failure } else { missing_in_view(failure.code, name) };
+            return Err(statement_error(failure, shared));
+        }
+        tell(connection, &mut self.views, self.schemas.tables(), shared.tables.dialect())
+    }
+}
+
+fn too_many_tables() -> QueryError {
+    QueryError::Statement(format!("a statement names at most {TABLES_MAX} tables"))
+}
+
+/// Refuses a statement that does not read, or is followed by another one.
+fn check_reads(statement: &OwnedStatement, rest: &str) -> Result<(), QueryError> {
+    if !statement.reads_only() || statement.columns() == 0 {
+        return Err(QueryError::Statement("this statement does not read".to_owned()));
+    }
+    if !crate::syntax::is_blank(rest) {
+        return Err(QueryError::Statement("one statement at a time".to_owned()));
+    }
+    Ok(())
 }
 
 /// Makes a table be there.
@@ -283,7 +348,7 @@ fn add(
 }
 
 /// Makes a view be there; false if there is no such.
-fn add_view(connection: &mut Connection, views: &mut Views, name: &str, shared: &Arc<Shared>) -> Result<bool, QueryError> {
+fn add_view(views: &mut Views, name: &str, shared: &Arc<Shared>) -> Result<bool, QueryError> {
     if views.has(name) {
         return Ok(false);
     }
@@ -292,10 +357,18 @@ fn add_view(connection: &mut Connection, views: &mut Views, name: &str, shared: 
     if shared.form.times() == Times::Milliseconds && result_types::tells_precise_times(&text) {
         shared.form.be_precise();
     }
-    let added = views.add(connection, name, text);
-    connection.authorizer(Some(authorize)).map_err(|error| QueryError::Computation(error.to_string()))?;
-    added.map_err(QueryError::Statement)?;
+    views.add(name, text).map_err(QueryError::Statement)?;
     Ok(true)
+}
+
+/// Makes SQLite know the views over the tables that are known.
+fn tell(connection: &mut Connection, views: &mut Views, tables: &[Arc<Table>], dialect: Dialect) -> Result<(), QueryError> {
+    if views.is_empty() {
+        return Ok(());
+    }
+    let told = views.tell(connection, tables, dialect);
+    connection.authorizer(Some(authorize)).map_err(|error| QueryError::Computation(error.to_string()))?;
+    told.map_err(QueryError::Statement)
 }
 
 fn missing_in_view(code: c_int, name: &str) -> Failure {

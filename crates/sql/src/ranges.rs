@@ -14,7 +14,7 @@ mod writing;
 
 pub(crate) use parts::RangesError;
 
-use crate::result_types::Computed;
+use crate::expressions::Kind;
 use crate::syntax::{Word, words};
 use crate::tables::{Tables, Times};
 use parts::wrong;
@@ -25,7 +25,7 @@ use std::fmt::Write;
 pub(crate) struct Rewritten {
     pub(crate) sql: String,
     /// What its columns hold, where that is known.
-    pub(crate) kinds: Vec<Option<Computed>>,
+    pub(crate) kinds: Vec<Option<Kind>>,
 }
 
 /// The statement without GROUP BY RANGE; none if it has none.

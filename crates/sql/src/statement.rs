@@ -1,7 +1,7 @@
 //! SQLite's prepared statement, which rusqlite lends and this owns: a result is read in pages, between which other requests come.
 #![allow(unsafe_code, reason = "a statement that outlives the call which prepared it")]
 
-use crate::tables::{Value, ValueRef};
+use crate::tables::ValueRef;
 use crate::time::Moment;
 use rusqlite::{Connection, ffi};
 use std::ffi::{CStr, c_int};
@@ -71,6 +71,12 @@ impl OwnedStatement {
         unsafe { ffi::sqlite3_stmt_readonly(self.statement.as_ptr()) != 0 }
     }
 
+    /// Whether it tells its own program, as EXPLAIN does, and neither its plan nor rows.
+    pub(crate) fn tells_program(&self) -> bool {
+        // SAFETY: the statement is open.
+        unsafe { ffi::sqlite3_stmt_isexplain(self.statement.as_ptr()) == 1 }
+    }
+
     pub(crate) fn name(&self, column: usize) -> String {
         // SAFETY: the statement is open; the text lasts until it is asked for again.
         unsafe { text(ffi::sqlite3_column_name(self.statement.as_ptr(), column as c_int)) }.unwrap_or_default()
@@ -137,11 +143,6 @@ impl OwnedStatement {
                 _ => ValueRef::Null,
             }
         }
-    }
-
-    /// All values of the row.
-    pub(crate) fn row(&self) -> Vec<Value> {
-        (0..self.columns()).map(|column| self.value(column).to_value()).collect()
     }
 }
 

@@ -41,20 +41,50 @@ impl Moment {
     /// Reads a time as [`parse`] does, with as many digits of a second as nanoseconds have.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
+        Self::parse_in(text, 0)
+    }
+
+    /// The same of a text that may have no time zone, and is of this one then.
+    pub(crate) fn parse_in(text: &str, zone_ms: i64) -> Option<Self> {
+        let (local, own_ms) = Self::parse_local(text)?;
+        local.checked_add_ms(-own_ms.unwrap_or(zone_ms))
+    }
+
+    /// What calendar and clock of a text say, and its time zone if it has one. A clock alone is of the first day.
+    pub(crate) fn parse_local(text: &str) -> Option<(Self, Option<i64>)> {
         let text = text.trim();
+        if text.as_bytes().get(2) == Some(&b':') {
+            let (clock, zone_ms) = zone(text)?;
+            let (ms, ns) = clock_ms(clock)?;
+            return Some((Self { ms, ns }, zone_ms));
+        }
         let (date, rest) = text.split_at_checked(10)?;
         let mut fields = date.split('-');
         let (year, month, day) = (number(fields.next()?, 4)?, number(fields.next()?, 2)?, number(fields.next()?, 2)?);
         if fields.next().is_some() || !(1..=12).contains(&month) || !(1..=days_of_month(year, month)).contains(&day) {
             return None;
         }
-        let (clock, offset) = match rest.strip_prefix(['T', 't', ' ']) {
-            None if rest.is_empty() || rest.eq_ignore_ascii_case("z") => ("00:00", 0),
+        let (clock, zone_ms) = match rest.strip_prefix(['T', 't', ' ']) {
+            None if rest.is_empty() => ("00:00", None),
+            None if rest.eq_ignore_ascii_case("z") => ("00:00", Some(0)),
             None => return None,
             Some(clock) => zone(clock)?,
         };
         let (ms, ns) = clock_ms(clock)?;
-        Some(Self { ms: of_parts(Parts { year, month, day, ms })?.checked_sub(offset)?, ns })
+        Some((Self { ms: of_parts(Parts { year, month, day, ms })?, ns }, zone_ms))
+    }
+
+    /// So many milliseconds later.
+    pub(crate) fn checked_add_ms(self, ms: i64) -> Option<Self> {
+        Some(Self { ms: self.ms.checked_add(ms)?, ..self })
+    }
+
+    /// The time as a text of a time zone, with so many digits of a second.
+    pub(crate) fn format_in(self, zone_ms: i64, digits: usize) -> String {
+        let text = Self { ms: self.ms.saturating_add(zone_ms), ..self }.format();
+        // Of `….123456789Z`.
+        let end = text.len() - 1 - (9 - digits.min(9));
+        format!("{}{}", &text[..end], format_zone(zone_ms))
     }
 
     /// Whether its text compares as it does.
@@ -128,18 +158,41 @@ pub fn parse(text: &str) -> Option<i64> {
     Moment::parse(text).map(|moment| moment.ms)
 }
 
-/// The clock of a text, and its offset from UTC.
-fn zone(text: &str) -> Option<(&str, i64)> {
-    if let Some(clock) = text.strip_suffix(['Z', 'z']) {
-        return Some((clock, 0));
+/// How many digits a text has behind the point of its second.
+pub(crate) fn fraction_digits(text: &str) -> usize {
+    text.split_once('.').map_or(0, |(_, fraction)| fraction.bytes().take_while(u8::is_ascii_digit).count())
+}
+
+/// The clock of a text, and its time zone if it has one.
+fn zone(text: &str) -> Option<(&str, Option<i64>)> {
+    let at = text.find(['Z', 'z', '+', '-']).unwrap_or(text.len());
+    let (clock, zone) = text.split_at(at);
+    if zone.is_empty() { Some((clock, None)) } else { Some((clock, Some(zone_ms(zone)?))) }
+}
+
+/// How much later clocks of a time zone are than those of UTC: `Z`, `+09:00` or `+0900`.
+pub(crate) fn zone_ms(text: &str) -> Option<i64> {
+    if text.eq_ignore_ascii_case("z") {
+        return Some(0);
     }
-    let Some(at) = text.rfind(['+', '-']) else { return Some((text, 0)) };
-    let (hours, minutes) = match text[at + 1..].split_once(':') {
-        Some((hours, minutes)) => (number(hours, 2)?, number(minutes, 2)?),
-        None => (number(text.get(at + 1..at + 3)?, 2)?, number(text.get(at + 3..)?, 2)?),
+    let (is_negative, digits) = match text.split_at_checked(1)? {
+        ("+", digits) => (false, digits),
+        ("-", digits) => (true, digits),
+        _ => return None,
     };
-    let offset = (hours * 60 + minutes) * 60_000;
-    Some((&text[..at], if text[at..].starts_with('-') { -offset } else { offset }))
+    let (hours, minutes) = digits.split_once(':').or_else(|| digits.split_at_checked(2))?;
+    let (hours, minutes) = (number(hours, 2)?, number(minutes, 2)?);
+    let offset_ms = (hours * 60 + minutes) * 60_000;
+    (hours < 24 && minutes < 60).then_some(if is_negative { -offset_ms } else { offset_ms })
+}
+
+/// A time zone as a text.
+pub(crate) fn format_zone(zone_ms: i64) -> String {
+    let minutes = zone_ms.abs() / 60_000;
+    match zone_ms {
+        0 => "Z".to_owned(),
+        _ => format!("{}{:02}:{:02}", if zone_ms < 0 { '-' } else { '+' }, minutes / 60, minutes % 60),
+    }
 }
 
 /// Milliseconds of a clock, and nanoseconds beyond them.

@@ -1,13 +1,16 @@
-//! Views that a statement names: SQLite's own, made in the statement's SQLite from texts that the source of tables has.
+//! Views that a statement names: SQLite's own, made in the statement's SQLite from texts that the source of tables has, written anew as statements are.
 //!
 //! The text of a view is as little trusted as a statement. It is one SELECT, made while SQLite may do nothing else than to make a view, and what it names is looked up and allowed as what a
 //! statement names. Views of views are expanded in each other, so their number can grow by the power of their depth: it is counted before SQLite expands them.
 
+use crate::expressions;
 use crate::schemas::quoted;
 use crate::syntax::{Word, WordKind, words};
+use crate::tables::{Dialect, Table};
 use rusqlite::Connection;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Different views that a statement names, itself or in views.
 pub const VIEWS_MAX: usize = 32;
@@ -18,7 +21,16 @@ pub const EXPANSIONS_MAX: usize = 1_000;
 #[derive(Default)]
 pub(crate) struct Views {
     /// By their names in lower case.
-    texts: BTreeMap<String, String>,
+    texts: BTreeMap<String, View>,
+}
+
+struct View {
+    /// As it was first written.
+    name: String,
+    /// What its source has.
+    text: String,
+    /// What SQLite has been told; nothing before.
+    told: Option<String>,
 }
 
 impl Views {
@@ -30,11 +42,16 @@ impl Views {
         self.texts.is_empty()
     }
 
-    /// Makes a view be there; the connection's authorizer is another one then.
+    /// The texts of all of them.
+    pub(crate) fn texts(&self) -> Vec<&str> {
+        self.texts.values().map(|view| view.text.as_str()).collect()
+    }
+
+    /// Notes a view, which [`Self::tell`] makes.
     ///
     /// # Errors
     /// Its text is no SELECT, or there are too many.
-    pub(crate) fn add(&mut self, connection: &mut Connection, name: &str, text: String) -> Result<(), String> {
+    pub(crate) fn add(&mut self, name: &str, text: String) -> Result<(), String> {
         if self.texts.len() >= VIEWS_MAX {
             return Err(format!("a statement names at most {VIEWS_MAX} views, those in views included"));
         }
@@ -47,11 +64,31 @@ impl Views {
         if !selects || said.iter().any(|word| word.is_symbol(';')) {
             return Err(format!("the view {name} is no SELECT"));
         }
-        let made = connection
-            .authorizer(Some(only_makes_views))
-            .and_then(|()| connection.execute(&format!("CREATE VIEW {} AS {text}", quoted(name)), []));
-        made.map_err(|error| format!("the view {name}: {error}"))?;
-        self.texts.insert(name.to_ascii_lowercase(), text);
+        self.texts.insert(name.to_ascii_lowercase(), View { name: name.to_owned(), text, told: None });
+        Ok(())
+    }
+
+    /// Makes views be there, as they are written over the tables that are known by now; the connection's authorizer is another one then.
+    ///
+    /// # Errors
+    /// SQLite does not take one, or it says what cannot be.
+    pub(crate) fn tell(&mut self, connection: &mut Connection, tables: &[Arc<Table>], dialect: Dialect) -> Result<(), String> {
+        let texts: Vec<String> = self.texts.values().map(|view| view.text.clone()).collect();
+        let all: Vec<&str> = texts.iter().map(String::as_str).collect();
+        for view in self.texts.values_mut() {
+            let of_view = |error: &dyn std::fmt::Display| format!("the view {}: {error}", view.name);
+            let written = expressions::rewrite(&view.text, tables, &all, dialect).map_err(|error| of_view(&error))?.sql;
+            if view.told.as_ref() == Some(&written) {
+                continue;
+            }
+            let name = quoted(&view.name);
+            let first = if view.told.is_some() { format!("DROP VIEW {name}; ") } else { String::new() };
+            let made = connection
+                .authorizer(Some(only_makes_views))
+                .and_then(|()| connection.execute_batch(&format!("{first}CREATE VIEW {name} AS {written}")));
+            made.map_err(|error| of_view(&error))?;
+            view.told = Some(written);
+        }
         Ok(())
     }
 
@@ -77,7 +114,7 @@ impl Views {
                 Some(within) => *within,
                 None => {
                     known.insert(name.clone(), 0);
-                    let within = self.expansions(of_view, known);
+                    let within = self.expansions(&of_view.text, known);
                     known.insert(name, within);
                     within
                 }
@@ -99,8 +136,14 @@ fn possible_name(word: &Word<'_>) -> Option<String> {
 /// What SQLite does to make a view, and nothing else.
 fn only_makes_views(context: AuthContext<'_>) -> Authorization {
     match context.action {
-        AuthAction::CreateView { .. } | AuthAction::Select | AuthAction::Read { .. } => Authorization::Allow,
-        AuthAction::Insert { table_name } | AuthAction::Update { table_name, .. } if table_name == "sqlite_master" => Authorization::Allow,
+        AuthAction::CreateView { .. } | AuthAction::DropView { .. } | AuthAction::Select | AuthAction::Read { .. } => Authorization::Allow,
+        AuthAction::Insert { table_name } | AuthAction::Update { table_name, .. } | AuthAction::Delete { table_name }
+            if table_name == "sqlite_master" =>
+        {
+            Authorization::Allow
+        }
+        // What DROP VIEW asks of the view itself.
+        AuthAction::Delete { .. } => Authorization::Allow,
         _ => Authorization::Deny,
     }
 }

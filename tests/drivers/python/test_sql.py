@@ -12,6 +12,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shlex
 import signal
 import sqlite3
@@ -189,11 +190,22 @@ def orders(shared_session, keyspace):
     shared_session.execute(f"DROP KEYSPACE {other}")
 
 
+def null_is_largest(statement):
+    """A statement as SQLite has to be asked, whose NULL is the least value."""
+    def term(text):
+        return text + (" NULLS FIRST" if text.endswith(" DESC") else " NULLS LAST")
+
+    def order(found):
+        return "ORDER BY " + ", ".join(term(text) for text in found[1].split(", "))
+
+    return re.sub(r"ORDER BY ([^()]*?)(?=\)| LIMIT|$)", order, statement)
+
+
 def compare(address, model, statement):
     """Rows without an order are compared as a set that counts."""
     is_ordered = "ORDER BY" in statement.rsplit(")", 1)[-1]
     order = (lambda found: found) if is_ordered else (lambda found: sorted(found, key=repr))
-    assert order(rows(address, statement)) == order(model.rows(statement)), statement
+    assert order(rows(address, statement)) == order(model.rows(null_is_largest(statement))), statement
 
 
 def test_conditions_find_what_sqlite_finds(orders, address):
@@ -227,6 +239,15 @@ def test_conditions_find_what_sqlite_finds(orders, address):
             "SELECT v, COUNT(*) FROM {t} WHERE {c} GROUP BY v ORDER BY v",
         ])
         compare(address, model, statement.format(t=f"{one}.orders", c=text))
+
+
+def test_null_is_the_largest_value_and_a_name_in_quotes_is_no_text(orders, address):
+    one, _, _ = orders
+    first = rows(address, f"SELECT v FROM {one}.orders ORDER BY v LIMIT 1")
+    last = rows(address, f"SELECT v FROM {one}.orders ORDER BY v DESC LIMIT 1")
+    assert first == [[""]] and last == [[None]]
+    assert rows(address, f"SELECT v FROM {one}.orders ORDER BY v NULLS FIRST LIMIT 1") == [[None]]
+    assert "no such column" in refused(address, f"SELECT \"nobody\" FROM {one}.orders")[1]
 
 
 def test_joins_groups_windows_and_common_tables(orders, address):

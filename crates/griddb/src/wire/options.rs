@@ -37,6 +37,8 @@ pub struct Options<'a> {
     pub fetch_limit: Option<i64>,
     /// How many rows of a result of SQL come at once; as the server likes if it is 0.
     pub fetch_size: Option<i64>,
+    /// The time zone of a client of SQL: how many milliseconds later its clocks are than those of UTC.
+    pub time_zone_ms: Option<i64>,
     /// Of this server's own: which columns of rows are looked at, a bit for each of the first 63 and one for all others; those that are not may read as null.
     pub columns: Option<u64>,
     /// Of this server's own: what is made of rows in place of them, an encoded [`model::aggregate::Spec`]. Members that do not know it give the rows.
@@ -99,7 +101,8 @@ impl<'a> Options<'a> {
                 11_004 => self.feature_version = Some(group.i32()?),
                 ACCEPTABLE_VERSION_OPTION => self.acceptable_feature_version = group.i32()?,
                 11_002 | 11_006 => drop(group.i32()?),
-                11_003 | 11_010 | 11_011 => drop(group.i64()?),
+                11_011 => self.time_zone_ms = Some(group.i64()?),
+                11_003 | 11_010 => drop(group.i64()?),
                 11_007 | 11_012 | 11_013 => drop(group.u8()?),
                 11_009 => drop(group.string()?),
                 PARTITIONING_OPTION => self.partitioning = Some(group.string()?),
@@ -109,5 +112,23 @@ impl<'a> Options<'a> {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_of_sql_tells_its_time_zone() {
+        let mut block = Vec::new();
+        put_i32(&mut block, 16);
+        put_i16(&mut block, GROUPED_FROM);
+        put_i32(&mut block, 10);
+        put_i16(&mut block, 11_011);
+        block.extend_from_slice(&32_400_000_i64.to_le_bytes());
+        let read = Options::read(&mut Reader::new(&block));
+        assert_eq!(read.map(|options| options.time_zone_ms).ok(), Some(Some(32_400_000)));
+        assert_eq!(Options::read(&mut Reader::new(&[0; 4])).map(|options| options.time_zone_ms).ok(), Some(None));
     }
 }

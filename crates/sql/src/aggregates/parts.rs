@@ -5,7 +5,7 @@ use crate::tables::Table;
 use std::ops::Range;
 
 /// What may stand before a bracket: keywords, and functions of a row's values.
-const BEFORE_BRACKETS: [&str; 44] = [
+const BEFORE_BRACKETS: [&str; 52] = [
     "SELECT",
     "DISTINCT",
     "ALL",
@@ -50,6 +50,14 @@ const BEFORE_BRACKETS: [&str; 44] = [
     "TIMESTAMP_TRUNC",
     "TO_EPOCH_MS",
     "EXTRACT",
+    "NONZERO",
+    "TYPE_NAME",
+    "CAST_STRING",
+    "CAST_INTEGER",
+    "CAST_REAL",
+    "CAST_BOOL",
+    "CAST_BLOB",
+    "CAST_TIMESTAMP",
 ];
 
 /// Whether a bracket after this word is known. In quotes it may be a function of any name.

@@ -295,7 +295,7 @@ fn columns_and_parameters_are_those_of_the_statement_as_it_was_written() {
     while query.step().unwrap() {
         values.push((query.value(0).to_value(), query.value(2).to_value()));
     }
-    assert_eq!(values, [(Value::Null, Value::Null), (Value::Integer(-3), Value::Integer(-2))]);
+    assert_eq!(values, [(Value::Integer(-3), Value::Integer(-2)), (Value::Integer(0), Value::Integer(1))]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The parts of a statement of GROUP BY RANGE.
 
 use super::clause::{Clause, Fill};
-use crate::result_types::{Computed, Named, item_type};
+use crate::expressions::{Kind, kind_of, words_of_expression};
 use crate::syntax::{SyntaxError, Word, WordKind};
 use crate::tables::{Column, SourceError, Table, Tables};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub(super) struct Item<'a> {
     pub(super) text: &'a str,
     pub(super) label: String,
     pub(super) is_time: bool,
-    pub(super) kind: Option<Computed>,
+    pub(super) kind: Option<Kind>,
 }
 
 /// The statement's parts.
@@ -136,7 +136,6 @@ fn column_name(words: &[Word<'_>]) -> Option<String> {
 
 fn items<'a>(sql: &'a str, list: &[Word<'a>], table: &Arc<Table>, time: &Column) -> Result<Vec<Item<'a>>, RangesError> {
     let commas = outside(list).filter(|(_, word)| word.is_symbol(',')).map(|(at, _)| at);
-    let named = Named { words: list, tables: std::slice::from_ref(table) };
     let (mut items, mut start) = (Vec::new(), 0);
     for end in commas.chain([list.len()]) {
         let words = &list[start..end];
@@ -148,16 +147,19 @@ fn items<'a>(sql: &'a str, list: &[Word<'a>], table: &Arc<Table>, time: &Column)
                 text: "",
                 label: column.name.clone(),
                 is_time: column.name == time.name,
-                kind: Some(Computed::Of(column.kind)),
+                kind: Some(Kind::Of(column.kind)),
             }));
             continue;
         }
         if words.iter().any(|word| word.is("SELECT") || word.is("OVER")) {
             return Err(wrong("the list of a GROUP BY RANGE has neither subqueries nor windows"));
         }
-        let (expression, name) = match words {
-            [expression @ .., as_word, name] if as_word.is("AS") => (expression, name.name()),
-            words => (words, None),
+        let (expression, name) = words.split_at(words_of_expression(sql, words));
+        let name = match name {
+            [] => None,
+            [name] if !name.is("AS") => name.name(),
+            [as_word, name] if as_word.is("AS") => name.name(),
+            [first, ..] => return Err(wrong(format!("near \"{}\": syntax error", first.text))),
         };
         let column = column_name(expression).and_then(|name| table.columns.iter().find(|column| column.name.eq_ignore_ascii_case(&name)));
         let label = name.or_else(|| column.map(|column| column.name.clone())).unwrap_or_else(|| text(sql, expression).to_owned());
@@ -165,7 +167,7 @@ fn items<'a>(sql: &'a str, list: &[Word<'a>], table: &Arc<Table>, time: &Column)
             text: text(sql, expression),
             label,
             is_time: column.is_some_and(|column| column.name == time.name),
-            kind: column.map(|column| Computed::Of(column.kind)).or_else(|| item_type(expression, named)),
+            kind: column.map(|column| Kind::Of(column.kind)).or_else(|| kind_of(text(sql, expression), table)),
         });
     }
     Ok(items)

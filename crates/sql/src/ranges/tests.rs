@@ -79,8 +79,12 @@ const MINUTE: &str = "at BETWEEN TIMESTAMP('2023-01-01T00:00:00Z') AND TIMESTAMP
 fn steps_are_aggregated() {
     let sql = format!("SELECT at, avg(n), COUNT(*) AS number FROM t WHERE {MINUTE} GROUP BY RANGE at EVERY (20, SECOND)");
     let (columns, rows) = ask(&TREND, &sql, &[]).unwrap();
-    assert_eq!(columns, ["at: Some(Timestamp)", "avg(n): None", "number: None"]);
+    assert_eq!(columns, ["at: Some(Timestamp)", "avg(n): None", "number: Some(Long)"]);
     assert_eq!(rows, ["@0 20.00 2", "@20 40.00 2", "@40 60.00 2"]);
+    let unsaid = format!("SELECT at t, MAX(at) last, n / 2 \"half\" FROM t WHERE {MINUTE} GROUP BY RANGE at EVERY (1, MINUTE)");
+    let (columns, rows) = ask(&TREND[..1], &unsaid, &[]).unwrap();
+    assert_eq!(columns, ["t: Some(Timestamp)", "last: Some(Timestamp)", "half: None"], "a name without AS");
+    assert_eq!(rows, ["@0 @0 5"]);
     let reversed = format!("{sql} HAVING COUNT(*) > 1 ORDER BY at DESC LIMIT 2;");
     assert_eq!(rows_of(&TREND, &reversed), ["@40 60.00 2", "@20 40.00 2"]);
     let shifted = format!("SELECT SUM(n), at AS since FROM t AS o WHERE {MINUTE} AND n > 10 GROUP BY RANGE(o.at) EVERY(20, SECOND, -5)");

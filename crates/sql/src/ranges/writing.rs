@@ -2,8 +2,7 @@
 
 use super::clause::Fill;
 use super::parts::{Item, Ranges, quoted};
-use crate::result_types::Computed;
-use crate::tables::ColumnType;
+use crate::expressions::Kind;
 use std::fmt::Write;
 
 impl Ranges<'_> {
@@ -44,7 +43,7 @@ impl Ranges<'_> {
         let next = |value: &str| format!("FIRST_VALUE({value}) OVER (PARTITION BY n_after ORDER BY step DESC)");
         let list = self.list(|number, item| {
             let value = format!("v{number}");
-            let is_number = !item.kind.is_some_and(|kind| kind == Computed::Of(ColumnType::Bool) || kind.is_time());
+            let is_number = !item.kind.is_some_and(|kind| kind == Kind::BOOL || kind.is_time());
             match self.fill {
                 Fill::Nothing | Fill::Null => value,
                 Fill::Linear if is_number => {

@@ -35,8 +35,8 @@ pub struct ColumnDefinition {
     pub is_not_null: bool,
 }
 
-/// Names of types; those of other databases that mean the same.
-const TYPES: [(&str, ColumnType); 20] = [
+/// Names of types, and what others mean the same.
+const TYPES: [(&str, ColumnType); 17] = [
     ("BOOL", ColumnType::Bool),
     ("BOOLEAN", ColumnType::Bool),
     ("BYTE", ColumnType::Byte),
@@ -44,20 +44,49 @@ const TYPES: [(&str, ColumnType); 20] = [
     ("SHORT", ColumnType::Short),
     ("SMALLINT", ColumnType::Short),
     ("INTEGER", ColumnType::Integer),
-    ("INT", ColumnType::Integer),
     ("LONG", ColumnType::Long),
     ("BIGINT", ColumnType::Long),
     ("FLOAT", ColumnType::Float),
-    ("REAL", ColumnType::Float),
+    ("REAL", ColumnType::Double),
     ("DOUBLE", ColumnType::Double),
     ("TIMESTAMP", ColumnType::Timestamp),
     ("DATETIME", ColumnType::Timestamp),
     ("STRING", ColumnType::Text),
-    ("VARCHAR", ColumnType::Text),
-    ("CHAR", ColumnType::Text),
     ("TEXT", ColumnType::Text),
     ("BLOB", ColumnType::Blob),
 ];
+
+/// What names of types have in them that are no names of their own: the first that fits counts, as GridDB's manual lists them.
+const PARTS: [(&str, ColumnType); 8] = [
+    ("INT", ColumnType::Integer),
+    ("CHAR", ColumnType::Text),
+    ("CLOB", ColumnType::Text),
+    ("TEXT", ColumnType::Text),
+    ("BLOB", ColumnType::Blob),
+    ("REAL", ColumnType::Double),
+    ("DOUB", ColumnType::Double),
+    ("FLOA", ColumnType::Float),
+];
+
+/// The type that a name means, with the number that is behind it in brackets, if one is.
+///
+/// # Errors
+/// There is no such type.
+pub(crate) fn type_of_name(written: &str, size: Option<u64>) -> Result<ColumnType, SyntaxError> {
+    let upper = written.to_ascii_uppercase();
+    let known = TYPES.iter().find(|(known, _)| *known == upper);
+    let kind = known.or_else(|| PARTS.iter().find(|(part, _)| upper.contains(part))).map(|(_, kind)| *kind);
+    match (kind, size) {
+        (Some(ColumnType::Timestamp), None | Some(3)) => Ok(ColumnType::Timestamp),
+        (Some(ColumnType::Timestamp), Some(6)) => Ok(ColumnType::MicroTimestamp),
+        (Some(ColumnType::Timestamp), Some(9)) => Ok(ColumnType::NanoTimestamp),
+        (Some(ColumnType::Timestamp), Some(size)) => {
+            Err(SyntaxError(format!("there is no TIMESTAMP({size}): TIMESTAMP(3), (6) and (9) are")))
+        }
+        (Some(kind), _) => Ok(kind),
+        (None, _) => Err(SyntaxError(format!("{written} is no type of a column"))),
+    }
+}
 
 impl TableDefinition {
     /// Reads what follows CREATE TABLE.
@@ -111,20 +140,12 @@ impl ColumnDefinition {
     pub(super) fn read(parser: &mut Parser<'_>) -> Result<(Self, bool), SyntaxError> {
         let name = parser.name()?;
         let written = parser.name()?;
-        let kind = TYPES.iter().find(|(known, _)| known.eq_ignore_ascii_case(&written)).map(|(_, kind)| *kind);
-        let mut kind = kind.ok_or_else(|| SyntaxError(format!("{written} is no type of a column")))?;
+        let mut size = None;
         if parser.takes_symbol('(') {
-            let size = parser.number()?;
+            size = Some(parser.number()?);
             parser.expect_symbol(')')?;
-            if kind == ColumnType::Timestamp {
-                kind = match size {
-                    3 => ColumnType::Timestamp,
-                    6 => ColumnType::MicroTimestamp,
-                    9 => ColumnType::NanoTimestamp,
-                    _ => return Err(SyntaxError(format!("there is no TIMESTAMP({size}): TIMESTAMP(3), (6) and (9) are"))),
-                };
-            }
         }
+        let kind = type_of_name(&written, size)?;
         let (mut is_not_null, mut is_key) = (false, false);
         loop {
             if parser.takes("NOT") {

@@ -6,6 +6,7 @@ mod parser;
 mod reader;
 mod words;
 
+pub(crate) use definition::type_of_name;
 pub use definition::{ColumnDefinition, TableDefinition};
 pub use division::{Literal, PartitionedBy, RangeClause};
 pub use parser::{Statement, parse};

@@ -68,8 +68,8 @@ pub enum Statement {
     },
     /// DROP VIEW: its name, and whether it may be gone.
     DropView(String, bool),
-    /// ALTER TABLE … ADD.
-    AddColumn(String, ColumnDefinition),
+    /// ALTER TABLE … ADD …, ADD …
+    AddColumns(String, Vec<ColumnDefinition>),
     /// ALTER TABLE … DROP COLUMN.
     DropColumn(String, String),
     /// ALTER TABLE … DROP PARTITION FOR: the table, and a value of the data partition.
@@ -86,6 +86,9 @@ pub fn parse(sql: &str) -> Result<Statement, SyntaxError> {
         all.pop();
     }
     let first = all.first().ok_or_else(|| SyntaxError("there is no statement".to_owned()))?;
+    if first.is("EXPLAIN") && all.get(1).is_some_and(|word| word.is("ANALYZE")) {
+        return Err(SyntaxError("EXPLAIN ANALYZE is not supported: EXPLAIN QUERY PLAN tells how a statement is done".to_owned()));
+    }
     if ["SELECT", "WITH", "VALUES", "EXPLAIN"].iter().any(|keyword| first.is(keyword)) || first.is_symbol('(') {
         return Ok(Statement::Read);
     }
@@ -144,9 +147,8 @@ impl Parser<'_> {
         }
         if self.takes_all(&["ALTER", "TABLE"])? {
             let table = self.name()?;
-            if self.takes("ADD") {
-                self.takes("COLUMN");
-                return Ok(Statement::AddColumn(table, ColumnDefinition::read(self)?.0));
+            if self.is_next("ADD") {
+                return Ok(Statement::AddColumns(table, self.added_columns()?));
             }
             self.expect("DROP")?;
             if self.is_next("PARTITION") && self.words.get(1).is_some_and(|word| word.is("FOR")) {
@@ -158,6 +160,23 @@ impl Parser<'_> {
         }
         let word = self.words.first().map_or("", |word| word.text);
         Err(SyntaxError(format!("near \"{word}\": syntax error, or a statement that is not supported")))
+    }
+
+    /// `ADD [COLUMN] column definition, ADD …`
+    fn added_columns(&mut self) -> Result<Vec<ColumnDefinition>, SyntaxError> {
+        let mut columns = Vec::new();
+        loop {
+            self.expect("ADD")?;
+            self.takes("COLUMN");
+            let (column, is_key) = ColumnDefinition::read(self)?;
+            if is_key {
+                return Err(SyntaxError(format!("the column {} is added, and so is none of the PRIMARY KEY", column.name)));
+            }
+            columns.push(column);
+            if !self.takes_symbol(',') {
+                return Ok(columns);
+            }
+        }
     }
 
     fn insert(&mut self, replaces: bool) -> Result<Statement, SyntaxError> {

@@ -29,6 +29,51 @@ fn statements_that_write_are_taken_apart() {
 }
 
 #[test]
+fn names_of_types_are_read_by_their_parts() {
+    for (name, kind) in [
+        ("BIGINTEGER", ColumnType::Integer),
+        ("LONG", ColumnType::Long),
+        ("tinyint", ColumnType::Byte),
+        ("FLOAT", ColumnType::Float),
+        ("VARCHAR", ColumnType::Text),
+        ("CHARINT", ColumnType::Integer),
+        ("BIGBLOB", ColumnType::Blob),
+        ("FLOATDOUB", ColumnType::Double),
+        ("INTREAL", ColumnType::Integer),
+        ("FLOATINGPOINT", ColumnType::Integer),
+        ("REAL", ColumnType::Double),
+        ("Clob", ColumnType::Text),
+        ("LONGTEXT", ColumnType::Text),
+        ("BIGINT", ColumnType::Long),
+        ("SMALLINT", ColumnType::Short),
+        ("FLOAT4", ColumnType::Float),
+        ("TIMESTAMP(6)", ColumnType::MicroTimestamp),
+    ] {
+        let Ok(Statement::AddColumns(_, columns)) = parse(&format!("ALTER TABLE t ADD a {name}")) else { panic!("{name}") };
+        assert_eq!(columns[0].kind, kind, "{name}");
+    }
+    for wrong in ["DECIMAL", "GEOMETRY", "UUID", "TIMESTAMP(4)", "LONGS"] {
+        assert!(parse(&format!("CREATE TABLE t (a {wrong})")).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn several_columns_are_added_at_once() {
+    let sql = "ALTER TABLE t ADD COLUMN a STRING NOT NULL, ADD b INTEGER;";
+    let Ok(Statement::AddColumns(table, columns)) = parse(sql) else { panic!("{sql}") };
+    let columns: Vec<_> = columns.iter().map(|column| (column.name.as_str(), column.kind, column.is_not_null)).collect();
+    assert_eq!((table.as_str(), &columns[..]), ("t", &[("a", ColumnType::Text, true), ("b", ColumnType::Integer, false)][..]));
+    for wrong in [
+        "ALTER TABLE t ADD a LONG,",
+        "ALTER TABLE t ADD a LONG, b LONG",
+        "ALTER TABLE t ADD a LONG PRIMARY KEY",
+        "EXPLAIN ANALYZE SELECT 1",
+    ] {
+        assert!(parse(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
 fn a_table_is_defined() {
     let sql = "CREATE TABLE IF NOT EXISTS t (at TIMESTAMP(3) PRIMARY KEY, v DOUBLE NOT NULL, n VARCHAR(20)) USING TIMESERIES";
     let Statement::CreateTable(table) = parse(sql).unwrap() else { panic!("another statement") };

@@ -49,7 +49,7 @@ class AggregatesTest extends Suite {
       case 0 -> "k < " + pick("100", "1500", "-1", "2999.5");
       case 1 -> pick("s", "i", "f", "d") + pick(" = ", " < ", " >= ", " <= ") + value;
       case 2 -> value + " < " + pick("s", "i", "d");
-      case 3 -> "t " + pick("= ", "> ", "<= ") + pick("'a'", "''", "'größe'", "10", "NULL");
+      case 3 -> "t " + pick("= ", "> ", "<= ") + pick("'a'", "''", "'größe'", "'10'", "NULL");
       case 4 -> "at >= " + pick("TIMESTAMP('2020-01-01')", "TO_TIMESTAMP_MS(0)", "0", "-5");
       case 5 -> "k BETWEEN 10 AND " + pick("20", "2000");
       case 6 -> "b = " + pick("TRUE", "FALSE", "2");
@@ -85,7 +85,7 @@ class AggregatesTest extends Suite {
         sql += " WHERE " + term() + pick("", " AND " + term());
       }
       sql += groups.isEmpty() ? "" : " GROUP BY " + groups;
-      sql += random.nextInt(3) == 0 ? " HAVING " + item() + " > 1" : "";
+      sql += random.nextInt(3) == 0 ? " HAVING " + pick("COUNT(*)", "SUM(i)", "MAX(k)", "MIN(at)", "AVG(d)") + " > 1" : "";
       sql += !groups.isEmpty() && random.nextInt(3) == 0 ? " ORDER BY " + groups + " DESC LIMIT 3" : "";
       assertEquals(rows(sql.formatted("(SELECT * FROM " + table + ")")), rows(sql.formatted(table)), sql);
     }
@@ -104,6 +104,6 @@ class AggregatesTest extends Suite {
     assertEquals(25_000, query("SELECT at, COUNT(*) FROM " + table + " GROUP BY at").split(" ").length);
     assertEquals("25000|1 24998|1", query("SELECT MAX(value) + at / 1000 - 8, COUNT(*) FROM " + table + " GROUP BY at HAVING at > 24997000 ORDER BY 1 DESC LIMIT 2").replace(".0", ""));
     assertRefused(EXECUTION, () -> query("SELECT SUM(big) FROM " + table));
-    assertEquals("1", query("SELECT AVG(big) = 4611686018427387904.0 FROM " + table));
+    assertEquals("true", query("SELECT AVG(big) = 4611686018427387904.0 FROM " + table));
   }
 }

@@ -159,6 +159,12 @@ class WritesTest extends Suite {
     update("UPDATE " + table + " SET b = 7");
     update("ALTER TABLE " + table + " DROP COLUMN a");
     assertEquals("1|7", query("SELECT * FROM " + table));
+    update("ALTER TABLE " + table + " ADD COLUMN c BIGINTEGER, ADD d LONGTEXT NOT NULL");
+    assertEquals("1|7|null|", query("SELECT * FROM " + table));
+    assertEquals("NULL|STRING", query("SELECT TYPEOF(c), TYPEOF(d) FROM " + table));
+    assertRefused(SYNTAX, () -> update("ALTER TABLE " + table + " ADD e LONG, ADD b LONG"));
+    update("ALTER TABLE " + table + " DROP COLUMN c");
+    update("ALTER TABLE " + table + " DROP COLUMN d");
     update("CREATE INDEX by_b ON " + table + " (b)");
     update("CREATE INDEX IF NOT EXISTS by_b ON " + table + " (b)");
     assertEquals("1|7", query("SELECT * FROM " + table + " WHERE b = 7"));
