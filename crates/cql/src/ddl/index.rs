@@ -58,30 +58,14 @@ pub(super) fn create(context: &Context<'_>, statement: &ast::CreateIndex) -> Res
             return if statement.if_not_exists { Ok(Outcome::unchanged()) } else { Err(exists) };
         }
     }
-    let named =
-        |name: &str| IndexClass::declared(name, statement.custom).ok_or_else(|| DdlError::Index(IndexError::Class(name.to_owned())));
-    let class = match statement.using.as_deref() {
-        None if statement.custom => return Err(IndexError::Class(LEGACY_CLASS.to_owned()).into()),
-        None => IndexClass::Legacy,
-        Some(class) => named(class)?,
-    };
+    let class = declared_class(statement)?;
     if let Some(own) = OWN_OPTIONS.into_iter().find(|option| options.contains_key(*option)) {
         return Err(IndexError::OwnOption(own).into());
     }
     if table.is_counter() {
         return Err(IndexError::OnCounters.into());
     }
-    let target = match statement.targets.as_slice() {
-        [] if statement.using.is_none() => return Err(IndexError::WithoutColumn.into()),
-        [] => return Err(DdlError::Unsupported("an index without a column")),
-        [target] => target,
-        targets if class == IndexClass::StorageAttached => {
-            let columns = targets.iter().filter_map(named_column).map(ToString::to_string).collect::<Vec<_>>().join(", ");
-            return Err(IndexError::StorageAttachedOnManyColumns(columns).into());
-        }
-        _ => return Err(IndexError::OnManyColumns.into()),
-    };
-    let (column, part) = indexed(table, target)?;
+    let (column, part) = indexed(table, only_target(statement, class)?)?;
     let same = |index: &&Arc<Index>| index.column == column.id && index.part == part && IndexClass::of(index) == class;
     if let Some(existing) = table.indexes.values().find(same) {
         if statement.if_not_exists {
@@ -116,6 +100,30 @@ pub(super) fn create(context: &Context<'_>, statement: &ast::CreateIndex) -> Res
         outcome.warnings.push(SASI_WARNING.to_owned());
     }
     Ok(outcome)
+}
+
+/// The kind of index that a statement asks for.
+fn declared_class(statement: &ast::CreateIndex) -> Result<IndexClass, DdlError> {
+    let unknown = |name: &str| DdlError::Index(IndexError::Class(name.to_owned()));
+    match statement.using.as_deref() {
+        None if statement.custom => Err(unknown(LEGACY_CLASS)),
+        None => Ok(IndexClass::Legacy),
+        Some(class) => IndexClass::declared(class, statement.custom).ok_or_else(|| unknown(class)),
+    }
+}
+
+/// What the index is on, which is one column.
+fn only_target(statement: &ast::CreateIndex, class: IndexClass) -> Result<&ast::IndexTarget, DdlError> {
+    match statement.targets.as_slice() {
+        [] if statement.using.is_none() => Err(IndexError::WithoutColumn.into()),
+        [] => Err(DdlError::Unsupported("an index without a column")),
+        [target] => Ok(target),
+        targets if class == IndexClass::StorageAttached => {
+            let columns = targets.iter().filter_map(named_column).map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            Err(IndexError::StorageAttachedOnManyColumns(columns).into())
+        }
+        _ => Err(IndexError::OnManyColumns.into()),
+    }
 }
 
 /// Whether clients of CQL may index a table.
