@@ -33,16 +33,16 @@ impl Pending {
     /// Cuts the oldest; false if there is none.
     pub(crate) fn cut_oldest(&self) -> bool {
         let mut clients = lock(&self.0);
-        while let Some(client) = clients.pop_front() {
-            if !client.is_pending() {
-                continue;
-            }
+        for _ in 0..clients.len() {
+            let Some(client) = clients.pop_front().filter(Client::is_pending) else { continue };
+            let Some(output) = client.output.upgrade() else { continue };
             // Whoever is being written to is not waited for.
-            if let Some(output) = client.output.upgrade()
-                && let Ok(output) = output.try_lock()
-            {
-                output.cut();
-                return true;
+            match output.try_lock() {
+                Ok(output) => {
+                    output.cut();
+                    return true;
+                }
+                Err(_) => clients.push_back(client),
             }
         }
         false

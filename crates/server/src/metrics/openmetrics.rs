@@ -61,7 +61,10 @@ fn write_family(out: &mut String, name: &str, kind: &str, help: &str) -> std::fm
 
 /// Bounds are written as floats.
 fn with_canonical_bound(line: &str) -> String {
-    let whole = line.split_once("le=\"").and_then(|(before, rest)| {
+    let is_bucket = line.split_once('{').is_some_and(|(name, _)| name.ends_with("_bucket"));
+    // The last label; other names end like it.
+    let last = line.rsplit_once("le=\"").filter(|(before, _)| is_bucket && before.ends_with(['{', ',']));
+    let whole = last.and_then(|(before, rest)| {
         let (bound, after) = rest.split_once('"')?;
         bound.bytes().all(|byte| byte.is_ascii_digit()).then(|| format!("{before}le=\"{bound}.0\"{after}"))
     });
@@ -71,6 +74,15 @@ fn with_canonical_bound(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bounds_are_floats_and_nothing_else_is() {
+        assert_eq!(with_canonical_bound("a_bucket{table=\"1\",le=\"1\"} 2"), "a_bucket{table=\"1\",le=\"1.0\"} 2");
+        assert_eq!(with_canonical_bound("a_bucket{le=\"0.5\"} 2"), "a_bucket{le=\"0.5\"} 2");
+        for other in ["a_bytes{keyspace=\"k\",table=\"123\"} 4", "a_total{role=\"7\"} 1", "a_bucket{role=\"7\"} 1"] {
+            assert_eq!(with_canonical_bound(other), other);
+        }
+    }
 
     #[test]
     fn who_asks_for_it_gets_it() {

@@ -31,8 +31,8 @@ const OTHERS: i32 = i32::MAX;
 fn errors(report: &Report, protocol: usize) -> BTreeMap<i32, u64> {
     let mut all = BTreeMap::new();
     for errors in report.cores.iter().map(|core| &core.requests.errors[protocol]) {
-        let others = Some((OTHERS, errors.others)).filter(|(_, count)| *count > 0);
-        for (code, count) in errors.by_code.iter().copied().chain(others) {
+        // Others are always there: there is a series before the first error.
+        for (code, count) in errors.by_code.iter().copied().chain([(OTHERS, errors.others)]) {
             *all.entry(code).or_default() += count;
         }
     }

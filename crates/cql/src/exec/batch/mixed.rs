@@ -19,10 +19,12 @@ pub(super) fn check(items: &[BatchItem], options: &Options, context: &Context) -
         let (bindings, context) = (item.values.bindings(), &options.fix(context, item.item));
         let environment = Environment { bindings: &bindings, context };
         let rows = match item.plan.target {
-            RowTarget::Rows => keys::clustering_ranges(&item.plan.table, &item.plan.clustering, &environment)?,
-            RowTarget::Static | RowTarget::Range | RowTarget::Partition => Vec::new(),
+            RowTarget::Rows => {
+                let rows = keys::clustering_ranges(&item.plan.table, &item.plan.clustering, &environment)?;
+                rows.into_iter().map(|row| Some(row.from)).collect()
+            }
+            RowTarget::Static | RowTarget::Range | RowTarget::Partition => vec![None],
         };
-        let rows = if rows.is_empty() { vec![None] } else { rows.into_iter().map(|row| Some(row.from)).collect() };
         for row in rows {
             if let Some(earlier) = of_rows.insert(row, &item.plan.conditions) {
                 together(earlier, &item.plan.conditions)?;
