@@ -137,10 +137,7 @@ impl Client {
     pub(crate) fn log_in(&mut self, arguments: &[u8]) -> Result<Vec<u8>, Refusal> {
         let answer = self.ask(statement::LOGIN, 0, |out| out.extend_from_slice(arguments))?.bytes().to_vec();
         let options = Options::read(&mut Reader::new(arguments))?;
-        self.zone_ms = options.time_zone_ms.unwrap_or(0);
-        if !(-ZONE_MS_MAX..=ZONE_MS_MAX).contains(&self.zone_ms) {
-            return Err(GridError::malformed("a time zone that is more than a day from UTC").into());
-        }
+        self.zone_ms = checked_zone(options.time_zone_ms.unwrap_or(0))?;
         self.database = options.database.filter(|name| !name.is_empty()).unwrap_or(PUBLIC_DATABASE).into();
         self.login = arguments.to_vec();
         Ok(answer)
@@ -239,6 +236,17 @@ impl Client {
     }
 }
 
+/// A time zone as texts of times tell it.
+fn checked_zone(zone_ms: i64) -> Result<i64, GridError> {
+    if !(-ZONE_MS_MAX..=ZONE_MS_MAX).contains(&zone_ms) {
+        return Err(GridError::malformed("a time zone that is more than a day from UTC"));
+    }
+    if zone_ms % 60_000 != 0 {
+        return Err(GridError::malformed("a time zone that is no whole number of minutes from UTC"));
+    }
+    Ok(zone_ms)
+}
+
 /// A connection in plain, or by TLS from its first byte where clients have to.
 fn open(node: &SqlNode) -> Result<(Input, Arc<Mutex<Output>>), Refusal> {
     let unreachable = |error| unreachable_node(&error);
@@ -291,4 +299,19 @@ pub(crate) fn cancelled() -> GridError {
 fn unreachable_node(why: &dyn std::fmt::Display) -> Refusal {
     let error = GridError::new(ErrorCode::TXN_PARTITION_STATE_UNMATCH, format!("the node cannot be asked for rows: {why}"));
     Refusal { status: Status::NodeError, error, is_undone: false }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_zone_is_of_whole_minutes() {
+        for right in [0, 9 * 60 * 60_000, -90 * 60_000, ZONE_MS_MAX] {
+            assert!(checked_zone(right).is_ok_and(|zone_ms| zone_ms == right), "{right}");
+        }
+        for wrong in [1, -1, 59_999, 30_000, ZONE_MS_MAX + 60_000, i64::MIN] {
+            assert!(checked_zone(wrong).is_err(), "{wrong}");
+        }
+    }
 }

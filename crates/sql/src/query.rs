@@ -1,53 +1,29 @@
 //! One statement that reads.
 
+mod error;
+mod found;
+
 use crate::aggregates;
 use crate::expressions::{self, Category, Kind};
 use crate::form::{self, Form};
 use crate::memory;
-use crate::opening::{VALUE_BYTES_MAX, authorize, open};
-use crate::ranges::{self, RangesError};
+use crate::opening::open;
+use crate::ranges;
 use crate::result_types;
-use crate::schemas::Schemas;
-use crate::spill::{self, SpillError};
-use crate::statement::{Failure, OwnedStatement, Prepared};
-use crate::tables::{ColumnType, Dialect, SourceError, Table, Tables, Times, Value, ValueRef};
-use crate::views::{VIEWS_MAX, Views};
+use crate::statement::{OwnedStatement, Prepared};
+use crate::tables::{ColumnType, Tables, Times, Value, ValueRef};
 use crate::virtual_table::Shared;
-use rusqlite::hooks::{AuthContext, Authorization};
-use rusqlite::{Connection, InterruptHandle, ffi};
-use std::ffi::c_int;
+use error::error_of;
+use found::{Found, NAMES_MAX, too_many_tables};
+use rusqlite::InterruptHandle;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError};
 
 pub use crate::opening::SQL_BYTES_MAX;
+pub use error::QueryError;
 
-/// Different tables that a statement may name.
-const TABLES_MAX: usize = 64;
 /// What SQLite's program says of a table, before where it lies in the memory of this process: nobody is told that.
 const VTAB: &str = "vtab";
-
-/// Why a query fails.
-#[derive(Debug, thiserror::Error)]
-pub enum QueryError {
-    /// The statement is wrong.
-    #[error("{0}")]
-    Statement(String),
-    /// A value cannot be computed.
-    #[error("{0}")]
-    Computation(String),
-    /// Its tables could not be read.
-    #[error("{0}")]
-    Source(SourceError),
-    /// It was interrupted.
-    #[error("the statement was interrupted")]
-    Interrupted,
-    /// It cannot put elsewhere what is too much for memory.
-    #[error(transparent)]
-    Spill(SpillError),
-    /// It takes more memory than there is for queries.
-    #[error("the statement needs more memory than there is for all SQL statements: {} MiB", memory::MEMORY_MAX >> 20)]
-    Memory,
-}
 
 /// Stops a query from another thread.
 #[derive(Clone)]
@@ -61,15 +37,6 @@ impl Interrupter {
     pub fn interrupt(&self) {
         self.is_interrupted.store(true, Ordering::Release);
         self.handle.interrupt();
-    }
-}
-
-impl From<RangesError> for QueryError {
-    fn from(error: RangesError) -> Self {
-        match error {
-            RangesError::Syntax(error) => Self::Statement(error.0),
-            RangesError::Source(error) => Self::Source(error),
-        }
     }
 }
 
@@ -121,11 +88,8 @@ impl Query {
         let shared = Arc::new(Shared::new(tables, form));
         let is_interrupted = Arc::new(AtomicBool::new(false));
         let mut connection = open(&is_interrupted, &shared.form).map_err(|error| QueryError::Computation(error.to_string()))?;
-        let mut found = Found::default();
-        for table in tables.at_hand().map_err(QueryError::Source)? {
-            add(&mut connection, &mut found.schemas, &table.name, &table, &shared)?;
-        }
-        for _ in 0..=TABLES_MAX + VIEWS_MAX {
+        let mut found = Found::of(&mut connection, sql, &shared)?;
+        for _ in 0..=NAMES_MAX {
             found.views.check(sql).map_err(QueryError::Statement)?;
             let written = expressions::rewrite(sql, found.schemas.tables(), &found.views.texts(), tables.dialect());
             let written = written.map_err(|error| QueryError::Statement(error.0))?;
@@ -180,7 +144,7 @@ impl Query {
             return Err(QueryError::Statement(message));
         }
         for (parameter, with) in &self.compared {
-            let category = match values.get(parameter - 1) {
+            let category = match parameter.checked_sub(1).and_then(|at| values.get(at)) {
                 Some(Value::Text(_)) => Category::Text,
                 Some(Value::Time(_)) => Category::Time,
                 Some(Value::Integer(_) | Value::Real(_)) => Category::Number,
@@ -282,43 +246,6 @@ impl Query {
     }
 }
 
-/// What a statement names, as far as it was looked for.
-#[derive(Default)]
-struct Found {
-    schemas: Schemas,
-    views: Views,
-    tables: usize,
-}
-
-impl Found {
-    /// Makes the table or the view be there that SQLite does not know.
-    ///
-    /// # Errors
-    /// There is none, or it fails for another reason.
-    fn look_for(&mut self, connection: &mut Connection, failure: Failure, shared: &Arc<Shared>) -> Result<(), QueryError> {
-        let Some(name) = missing_table(&failure.message) else { return Err(statement_error(failure, shared)) };
-        let table = shared.tables.find(name).map_err(QueryError::Source)?;
-        // One that is there already is not found by this name.
-        let known = self.schemas.tables();
-        let is_new = |table: &Arc<Table>| table.schema.is_none() || !known.iter().any(|known| Arc::ptr_eq(known, table));
-        if let Some(table) = table.filter(is_new) {
-            self.tables += 1;
-            if self.tables > TABLES_MAX {
-                return Err(too_many_tables());
-            }
-            add(connection, &mut self.schemas, name, &table, shared)?;
-        } else if !add_view(&mut self.views, name, shared)? {
-            let failure = if self.views.is_empty() { failure } else { missing_in_view(failure.code, name) };
-            return Err(statement_error(failure, shared));
-        }
-        tell(connection, &mut self.views, self.schemas.tables(), shared.tables.dialect())
-    }
-}
-
-fn too_many_tables() -> QueryError {
-    QueryError::Statement(format!("a statement names at most {TABLES_MAX} tables"))
-}
-
 /// Refuses a statement that does not read, or is followed by another one.
 fn check_reads(statement: &OwnedStatement, rest: &str) -> Result<(), QueryError> {
     if !statement.reads_only() || statement.columns() == 0 {
@@ -328,80 +255,6 @@ fn check_reads(statement: &OwnedStatement, rest: &str) -> Result<(), QueryError>
         return Err(QueryError::Statement("one statement at a time".to_owned()));
     }
     Ok(())
-}
-
-/// Makes a table be there.
-fn add(
-    connection: &mut Connection,
-    schemas: &mut Schemas,
-    written: &str,
-    table: &Arc<Table>,
-    shared: &Arc<Shared>,
-) -> Result<(), QueryError> {
-    shared.form.follow(table);
-    let mut added = || {
-        connection.authorizer(None::<fn(AuthContext<'_>) -> Authorization>)?;
-        schemas.add(connection, written, table, shared)?;
-        connection.authorizer(Some(authorize))
-    };
-    added().map_err(|error| QueryError::Statement(error.to_string()))
-}
-
-/// Makes a view be there; false if there is no such.
-fn add_view(views: &mut Views, name: &str, shared: &Arc<Shared>) -> Result<bool, QueryError> {
-    if views.has(name) {
-        return Ok(false);
-    }
-    let Some(text) = shared.tables.view(name).map_err(QueryError::Source)? else { return Ok(false) };
-    let text = ranges::rewrite(&text, &*shared.tables)?.map_or(text, |rewritten| rewritten.sql);
-    if shared.form.times() == Times::Milliseconds && result_types::tells_precise_times(&text) {
-        shared.form.be_precise();
-    }
-    views.add(name, text).map_err(QueryError::Statement)?;
-    Ok(true)
-}
-
-/// Makes SQLite know the views over the tables that are known.
-fn tell(connection: &mut Connection, views: &mut Views, tables: &[Arc<Table>], dialect: Dialect) -> Result<(), QueryError> {
-    if views.is_empty() {
-        return Ok(());
-    }
-    let told = views.tell(connection, tables, dialect);
-    connection.authorizer(Some(authorize)).map_err(|error| QueryError::Computation(error.to_string()))?;
-    told.map_err(QueryError::Statement)
-}
-
-fn missing_in_view(code: c_int, name: &str) -> Failure {
-    Failure { code, message: format!("no such table: {name}, which the statement or one of its views names") }
-}
-
-/// The table that SQLite does not know.
-fn missing_table(message: &str) -> Option<&str> {
-    let name = message.strip_prefix("no such table: ")?;
-    Some(name.strip_prefix("main.").unwrap_or(name))
-}
-
-/// Why a statement cannot be prepared.
-fn statement_error(failure: Failure, shared: &Shared) -> QueryError {
-    match error_of(failure, shared) {
-        QueryError::Computation(message) => QueryError::Statement(message),
-        other => other,
-    }
-}
-
-fn error_of(failure: Failure, shared: &Shared) -> QueryError {
-    if let Some(source) = shared.failure.lock().unwrap_or_else(PoisonError::into_inner).take() {
-        return QueryError::Source(source);
-    }
-    let spilled = spill::take_failure();
-    match failure.code & 0xFF {
-        ffi::SQLITE_FULL | ffi::SQLITE_IOERR | ffi::SQLITE_CANTOPEN if let Some(error) = spilled => QueryError::Spill(error),
-        ffi::SQLITE_INTERRUPT => QueryError::Interrupted,
-        ffi::SQLITE_NOMEM => QueryError::Memory,
-        ffi::SQLITE_AUTH => QueryError::Statement("statements that read can do nothing else".to_owned()),
-        ffi::SQLITE_TOOBIG => QueryError::Computation(format!("a value has at most {VALUE_BYTES_MAX} bytes")),
-        _ => QueryError::Computation(failure.message),
-    }
 }
 
 #[cfg(test)]

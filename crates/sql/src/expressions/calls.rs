@@ -80,7 +80,20 @@ const OF_TEXTS: [&str; 14] = [
 /// What a call has in its brackets.
 struct Arguments {
     terms: Vec<Term>,
-    is_distinct: bool,
+    /// Where DISTINCT is, among the words.
+    distinct: Option<usize>,
+}
+
+/// Whether the arguments that a call's result is of are beyond doubt. What is of its function's own type is, too.
+fn is_certain(name: &Word<'_>, terms: &[Term]) -> bool {
+    let is_any = |names: &[&str]| names.iter().any(|known| name.is(known));
+    let of = match () {
+        () if is_any(&PASSING) => terms.get(..1),
+        () if is_any(&CHOOSING) => Some(terms),
+        () if name.is("IIF") || name.is("IF") => terms.get(1..),
+        () => None,
+    };
+    of.is_none_or(|of| of.iter().all(|term| term.is_certain))
 }
 
 impl Reader<'_> {
@@ -99,27 +112,28 @@ impl Reader<'_> {
         }
         if self.is_next("FILTER") && self.peek(1).is_some_and(|word| word.is_symbol('(')) {
             self.at += 2;
-            self.clauses()?;
+            self.clauses(false)?;
             self.takes_symbol(')');
         }
         if self.takes("OVER") {
             if self.takes_symbol('(') {
-                self.clauses()?;
+                self.clauses(false)?;
                 self.takes_symbol(')');
             } else {
                 self.at += 1;
             }
         }
         let kind = if name.kind == WordKind::Plain { self.change_call(name, &arguments) } else { None };
-        Ok(Term { start, end: self.end(), ..Term::default() }.of(kind))
+        let is_certain = kind.is_some() && (name.kind != WordKind::Plain || is_certain(name, &arguments.terms));
+        Ok(Term { start, end: self.end(), kind, is_certain, ..Term::default() })
     }
 
     fn arguments(&mut self) -> Result<Arguments, SyntaxError> {
-        let is_distinct = self.takes("DISTINCT");
-        let _ = is_distinct || self.takes("ALL");
+        let distinct = self.is_next("DISTINCT").then_some(self.at);
+        let _ = self.takes("DISTINCT") || self.takes("ALL");
         let mut terms = Vec::new();
         if self.begins_statement() {
-            self.clauses()?;
+            self.clauses(false)?;
         }
         while !self.is_symbol(')') && self.word().is_some() {
             if !self.takes_symbol('*') {
@@ -127,17 +141,17 @@ impl Reader<'_> {
                     Some(term) => terms.push(term),
                     // ORDER BY within an aggregation; or what SQLite is to refuse.
                     None => {
-                        self.clauses()?;
+                        self.clauses(false)?;
                         break;
                     }
                 }
             }
             if !self.takes_symbol(',') {
-                self.clauses()?;
+                self.clauses(false)?;
                 break;
             }
         }
-        Ok(Arguments { terms, is_distinct })
+        Ok(Arguments { terms, distinct })
     }
 
     /// `WITHIN GROUP (ORDER BY x)`, whose x becomes the last argument.
@@ -174,13 +188,11 @@ impl Reader<'_> {
         if is_any(&OF_TEXTS) {
             terms.iter().for_each(|term| self.as_text(term));
         }
-        if name.is("GROUP_CONCAT") && arguments.is_distinct && terms.len() == 2 {
+        if let Some(distinct) = arguments.distinct.filter(|_| name.is("GROUP_CONCAT") && terms.len() == 2) {
             // SQLite's takes no separator with DISTINCT.
-            let distinct = self.words.iter().find(|word| word.start > name.start && word.is("DISTINCT"));
             self.edits.replace((name.start, name.end()), "distinct_concat");
-            if let Some(word) = distinct {
-                self.edits.replace((word.start, word.end()), "");
-            }
+            let word = &self.words[distinct];
+            self.edits.replace((word.start, word.end()), "");
         }
         if name.is("STRFTIME")
             && let Some(kind) = terms.get(1).and_then(|term| term.kind).filter(|kind| kind.is_time() && *kind != Kind::Time)

@@ -11,15 +11,17 @@
 //! Words are read as SQLite reads them, by the strength of operators, and what is not known here stays as it is: SQLite says what is wrong. Types are those of tables' columns, of literals, of
 //! functions and of what the statement calls by a name; of what has none, nothing is said.
 //!
-//! - `reader`: clauses; `operators`, `primaries`, `calls`: expressions; `names`, [`kinds`]: what they are; `edits`: changes of the text.
+//! - `reader`: clauses, by their `keywords`; `operators`, `primaries`, `calls`: expressions; `names`, `sources`, [`kinds`]: what they are; `edits`: changes of the text.
 
 mod calls;
 mod edits;
+mod keywords;
 mod kinds;
 mod names;
 mod operators;
 mod primaries;
 mod reader;
+mod sources;
 #[cfg(test)]
 mod tests;
 
@@ -30,6 +32,9 @@ use reader::Reader;
 use std::sync::Arc;
 
 pub(crate) use kinds::{Category, Kind};
+
+/// How often a statement is read until nothing changes in what is known of its names. After the last time nothing is known of them.
+const PASSES_MAX: usize = 4;
 
 /// A statement that SQLite is to read.
 #[derive(Debug, Default)]
@@ -48,19 +53,28 @@ pub(crate) struct Rewritten {
 pub(crate) fn rewrite(sql: &str, tables: &[Arc<Table>], views: &[&str], dialect: Dialect) -> Result<Rewritten, SyntaxError> {
     let words = words(sql)?;
     let mut names = Names::of(&words, tables, !views.is_empty());
-    for view in views {
-        define_names(view, tables, &mut names)?;
+    define_names(views, tables, &mut names)?;
+    // What a list calls something may be read before the list is, and be of what is called something only later.
+    let mut read = Reader::new(sql, &words, names, dialect);
+    read.read_all()?;
+    for pass in 1..=PASSES_MAX {
+        let mut names = read.names;
+        names.take_changed();
+        if pass == PASSES_MAX {
+            names.forget_aliases();
+        }
+        read = Reader::new(sql, &words, names, dialect);
+        read.checks = true;
+        let done = read.read_all();
+        if !read.names.take_changed() {
+            done?;
+            break;
+        }
     }
-    // What a list calls something may be read before the list is.
-    let mut first = Reader::new(sql, &words, names, dialect);
-    first.read_all()?;
-    let mut second = Reader::new(sql, &words, first.names, dialect);
-    second.checks = true;
-    second.read_all()?;
     // Parameters with names are numbered otherwise.
     let is_named = |word: &Word<'_>| word.is_symbol(':') || word.text.starts_with(['$', '@']);
-    let compared = if words.iter().any(is_named) { Vec::new() } else { second.compared };
-    Ok(Rewritten { sql: second.edits.apply(sql), kinds: second.kinds.unwrap_or_default(), compared })
+    let compared = if words.iter().any(is_named) { Vec::new() } else { read.compared };
+    Ok(Rewritten { sql: read.edits.apply(sql), kinds: read.kinds.unwrap_or_default(), compared })
 }
 
 /// What an expression over a table gives.
@@ -79,12 +93,21 @@ pub(crate) fn words_of_expression(sql: &str, item: &[Word<'_>]) -> usize {
     if read.is_ok_and(|term| term.is_some()) { reader.at } else { item.len() }
 }
 
-/// Notes what the lists of a view call things.
-fn define_names(view: &str, tables: &[Arc<Table>], names: &mut Names) -> Result<(), SyntaxError> {
-    let words = words(view)?;
-    let own = Names::of(&words, tables, true);
-    let mut reader = Reader::new(view, &words, own, Dialect::GridDb);
-    reader.read_all()?;
-    names.define_all(&reader.names);
+/// Notes what the lists of views call things. A view may be of another one.
+fn define_names(views: &[&str], tables: &[Arc<Table>], names: &mut Names) -> Result<(), SyntaxError> {
+    for pass in 1..=PASSES_MAX {
+        for view in views {
+            let words = words(view)?;
+            let mut own = Names::of(&words, tables, true);
+            own.define_all(names);
+            let mut reader = Reader::new(view, &words, own, Dialect::GridDb);
+            reader.read_all()?;
+            names.define_all(&reader.names);
+        }
+        if !names.take_changed() && pass > 1 {
+            return Ok(());
+        }
+    }
+    names.forget_aliases();
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! What the names of a statement mean: columns of its tables, and what it calls itself.
 
 use super::kinds::Kind;
+use super::sources::{Sources, common_names, sources};
 use crate::syntax::{Word, WordKind};
 use crate::tables::{ColumnType, Table};
 use std::collections::HashMap;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Known {
     pub(super) kind: Option<Kind>,
-    /// Whether the statement gives no other thing this name.
+    /// Whether nothing else is meant.
     pub(super) is_certain: bool,
     /// Whether it always has a value.
     pub(super) is_never_null: bool,
@@ -25,6 +26,10 @@ pub(super) struct Names {
     qualifiers: HashMap<String, Option<Arc<Table>>>,
     /// What a list gives a name.
     aliases: HashMap<String, Option<Kind>>,
+    /// Whether less is known of an alias than before.
+    has_changed: bool,
+    /// What each SELECT reads, if these are tables alone.
+    sources: Sources,
     /// Whether a column may be null that in its table never is: a join finds nothing, another part of a UNION has others.
     has_other_nulls: bool,
 }
@@ -44,6 +49,9 @@ impl Names {
             }
         }
         names.find_sources(words, tables);
+        let common = common_names(words);
+        names.sources = sources(words, tables, &common);
+        names.qualifiers.extend(common.into_iter().map(|name| (name, None)));
         names
     }
 
@@ -85,7 +93,10 @@ impl Names {
     /// A list calls something so.
     pub(super) fn define(&mut self, name: &str, kind: Option<Kind>) {
         let known = self.aliases.entry(name.to_lowercase()).or_insert(kind);
-        *known = known.filter(|known| Some(*known) == kind);
+        if known.is_some() && *known != kind {
+            *known = None;
+            self.has_changed = true;
+        }
     }
 
     /// All that another text calls something.
@@ -93,8 +104,18 @@ impl Names {
         other.aliases.iter().for_each(|(name, kind)| self.define(name, *kind));
     }
 
-    /// What a name means. A column comes before what a list calls so.
-    pub(super) fn column(&self, qualifier: Option<&str>, name: &str) -> Known {
+    /// Whether less is known of an alias since this was asked: what was read before may have meant something else.
+    pub(super) fn take_changed(&mut self) -> bool {
+        std::mem::take(&mut self.has_changed)
+    }
+
+    /// Knows nothing of what lists give names.
+    pub(super) fn forget_aliases(&mut self) {
+        self.aliases.values_mut().for_each(|kind| *kind = None);
+    }
+
+    /// What a name means in a SELECT, which is told by its place. In one that reads tables alone it is their column; elsewhere it may be what a list calls so.
+    pub(super) fn column(&self, select: Option<usize>, qualifier: Option<&str>, name: &str) -> Known {
         let lower = name.to_lowercase();
         if let Some(Some(table)) = qualifier.and_then(|qualifier| self.qualifiers.get(&qualifier.to_lowercase())) {
             let found = table.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name));
@@ -103,14 +124,28 @@ impl Names {
                 return Known { kind: Some(Kind::Of(column.kind)), is_certain: true, is_never_null };
             }
         }
+        let own = select.filter(|_| qualifier.is_none()).and_then(|select| self.own_column(select, name));
         let alias = self.aliases.get(&lower);
         match self.columns.get(&lower) {
-            Some((kind, is_never_null)) => Known {
-                kind: kind.map(Kind::Of),
-                is_certain: alias.is_none() && kind.is_some(),
-                is_never_null: *is_never_null && alias.is_none() && !self.has_other_nulls,
-            },
+            Some((kind, is_never_null)) => {
+                let kind = kind.map(Kind::Of);
+                // What a list calls so may be of another type.
+                let shared = kind.filter(|_| alias.is_none_or(|alias| *alias == kind));
+                Known {
+                    kind: own.unwrap_or(shared),
+                    is_certain: own.map_or(alias.is_none() && kind.is_some(), |own| own.is_some()),
+                    // ORDER BY takes what the list calls so first.
+                    is_never_null: *is_never_null && alias.is_none() && !self.has_other_nulls,
+                }
+            }
             None => Known { kind: alias.copied().flatten(), ..Known::default() },
         }
+    }
+
+    /// The type of a column that a SELECT has of its tables; none inside if they have several.
+    fn own_column(&self, select: usize, name: &str) -> Option<Option<Kind>> {
+        let columns = self.sources.get(&select)?.iter().flat_map(|table| &table.columns);
+        let kinds = columns.filter(|column| column.name.eq_ignore_ascii_case(name)).map(|column| Some(Kind::Of(column.kind)));
+        kinds.reduce(|one, other| one.filter(|_| one == other))
     }
 }

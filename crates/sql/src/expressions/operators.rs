@@ -75,14 +75,29 @@ const WORDS: [(&str, Operator, u8); 14] = [
 impl Reader<'_> {
     /// An expression whose operators are at least so strong; none if there is none.
     pub(super) fn expression(&mut self, least: u8) -> Result<Option<Term>, SyntaxError> {
+        self.check_edits()?;
         self.deeper(|reader| {
-            let Some(mut left) = reader.prefixed()? else { return Ok(None) };
-            while let Some((operator, strength, words)) = reader.operator().filter(|(_, strength, _)| *strength >= least.max(1)) {
-                reader.at += words;
-                left = reader.operation(left, operator, strength)?;
-            }
-            Ok(Some(left))
+            let Some(left) = reader.prefixed()? else { return Ok(None) };
+            reader.operations(left, least).map(Some)
         })
+    }
+
+    /// What follows an expression, by operators that are at least so strong.
+    fn operations(&mut self, mut left: Term, least: u8) -> Result<Term, SyntaxError> {
+        while let Some((operator, strength, words)) = self.operator().filter(|(_, strength, _)| *strength >= least.max(1)) {
+            self.at += words;
+            left = self.operation(left, operator, strength)?;
+        }
+        Ok(left)
+    }
+
+    /// What is behind an operator. One that begins with a bracket is as deep as what is in the bracket, and no deeper.
+    fn operand(&mut self, least: u8) -> Result<Option<Term>, SyntaxError> {
+        if !self.is_symbol('(') {
+            return self.expression(least);
+        }
+        let Some(left) = self.primary()? else { return Ok(None) };
+        self.deeper(|reader| reader.operations(left, least)).map(Some)
     }
 
     /// An expression with what is before it.
@@ -135,6 +150,7 @@ impl Reader<'_> {
     /// What an operator makes of what is before it.
     fn operation(&mut self, left: Term, operator: Operator, strength: u8) -> Result<Term, SyntaxError> {
         let whole = |reader: &Self, kind| Term { start: left.start, end: reader.end(), ..Term::default() }.of(kind);
+        let is_rest = self.at.checked_sub(1).is_some_and(|at| self.words[at].is_symbol('%'));
         match operator {
             Operator::IsNull => return Ok(whole(self, self.truth())),
             Operator::Collate => {
@@ -163,7 +179,7 @@ impl Reader<'_> {
             }
             _ => {}
         }
-        let Some(right) = self.expression(strength + 1)? else { return Ok(whole(self, None)) };
+        let Some(right) = self.operand(strength + 1)? else { return Ok(whole(self, None)) };
         let kind = match operator {
             Operator::Logic => self.truth(),
             Operator::Compare | Operator::Is => {
@@ -181,9 +197,7 @@ impl Reader<'_> {
                 Some(Kind::TEXT)
             }
             Operator::Divide => {
-                if self.dialect == Dialect::GridDb && !right.is_nonzero {
-                    self.edits.wrap(right.span(), "nonzero(", ")");
-                }
+                self.check_divisor(&right, is_rest);
                 Some(Kind::Number)
             }
             Operator::Bits | Operator::Multiply => Some(Kind::Number),
@@ -195,6 +209,14 @@ impl Reader<'_> {
         Ok(whole(self, kind))
     }
 
+    /// Has a division by zero fail. The rest of one is that of whole numbers.
+    fn check_divisor(&mut self, divisor: &Term, is_rest: bool) {
+        let is_fraction = is_rest && !divisor.kind.is_some_and(Kind::is_whole);
+        if self.dialect == Dialect::GridDb && (is_fraction || !divisor.is_nonzero) {
+            self.edits.wrap(divisor.span(), if is_fraction { "nonzero_whole(" } else { "nonzero(" }, ")");
+        }
+    }
+
     /// What follows IN: a list, a statement or a table.
     fn list(&mut self, left: &Term) -> Result<(), SyntaxError> {
         if !self.takes_symbol('(') {
@@ -202,9 +224,9 @@ impl Reader<'_> {
             return Ok(());
         }
         if self.begins_statement() {
-            let kinds = self.clauses()?.unwrap_or_default();
-            if let [kind] = kinds[..] {
-                self.compare(left, &Term::default().of(kind))?;
+            let items = self.clauses(false)?.unwrap_or_default();
+            if let [item] = items[..] {
+                self.compare(left, &Term { parameter: None, ..item })?;
             }
         } else {
             while let Some(value) = self.expression(0)? {

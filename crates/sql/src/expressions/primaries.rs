@@ -1,9 +1,13 @@
 //! Expressions without operators: literals, names, brackets, CASE, CAST.
 
+use super::keywords::is_keyword;
 use super::kinds::Kind;
-use super::reader::{Reader, Term, is_keyword};
+use super::reader::{Reader, Term};
 use crate::syntax::{SyntaxError, Word, WordKind, type_of_name};
 use crate::tables::{ColumnType, Dialect};
+
+/// SQLite numbers no more parameters.
+const PARAMETERS_MAX: usize = 32_766;
 
 impl Reader<'_> {
     /// One; none if there is none.
@@ -50,16 +54,17 @@ impl Reader<'_> {
             && let Some(digits) = next.filter(|next| next.kind == WordKind::Number)
         {
             self.at += 2;
-            let is_nonzero = digits.text.bytes().any(|digit| (b'1'..=b'9').contains(&digit));
+            let is_nonzero = is_nonzero(&format!(".{}", digits.text));
             return Ok(Some(Term { start, end: self.end(), is_nonzero, ..Term::default() }.of(self.told(Kind::DOUBLE))));
         }
         if word.is_symbol('?') {
             self.at += 1;
-            let number = next.filter(|next| next.kind == WordKind::Number).and_then(|next| next.text.parse().ok());
-            self.at += usize::from(number.is_some());
-            let number = number.unwrap_or(self.parameters + 1);
-            self.parameters = self.parameters.max(number);
-            return Ok(Some(Term { start, end: self.end(), parameter: Some(number), ..Term::default() }));
+            let written = next.filter(|next| next.kind == WordKind::Number);
+            self.at += usize::from(written.is_some());
+            let number = written.map_or(Some(self.parameters.saturating_add(1)), |written| written.text.parse().ok());
+            let parameter = number.filter(|number| (1..=PARAMETERS_MAX).contains(number));
+            self.parameters = self.parameters.max(parameter.unwrap_or(0));
+            return Ok(Some(Term { start, end: self.end(), parameter, ..Term::default() }));
         }
         if word.is_symbol(':') && next.is_some() {
             self.at += 2;
@@ -73,14 +78,14 @@ impl Reader<'_> {
         self.at += 1;
         let mut inner = Term::default();
         if self.begins_statement() {
-            if let Some([kind]) = self.clauses()?.as_deref() {
-                inner = inner.of(*kind);
+            if let Some([item]) = self.inner_clauses()?.as_deref() {
+                inner = Term { kind: item.kind, is_certain: item.is_certain, ..inner };
             }
         } else {
             inner = self.expression(0)?.unwrap_or_default();
             if !self.is_symbol(')') {
                 inner = Term::default();
-                self.clauses()?;
+                self.inner_clauses()?;
             }
         }
         self.takes_symbol(')');
@@ -103,7 +108,7 @@ impl Reader<'_> {
         }
         let end = self.end();
         let Some((name, qualifiers)) = names.split_last() else { return Term { start, end, ..Term::default() } };
-        let known = self.names.column(qualifiers.last().map(String::as_str), name);
+        let known = self.names.column(self.select_at, qualifiers.last().map(String::as_str), name);
         let (kind, is_certain, is_never_null) = (known.kind, known.is_certain, known.is_never_null);
         Term { start, end, kind, is_certain, is_never_null, ..Term::default() }
     }
@@ -112,20 +117,21 @@ impl Reader<'_> {
     fn case(&mut self, start: usize) -> Result<Term, SyntaxError> {
         self.at += 1;
         let subject = if self.is_next("WHEN") { None } else { self.expression(0)? };
-        let mut kind = Some(Kind::Null);
+        let mut result = Term::default().of(Some(Kind::Null));
         while self.takes("WHEN") {
             let when = self.expression(0)?;
             if let (Some(subject), Some(when)) = (&subject, &when) {
                 self.compare(subject, when)?;
             }
             self.takes("THEN");
-            kind = Kind::either(kind, self.expression(0)?.and_then(|then| then.kind));
+            result = result.or(self.expression(0)?.unwrap_or_default());
         }
         if self.takes("ELSE") {
-            kind = Kind::either(kind, self.expression(0)?.and_then(|other| other.kind));
+            result = result.or(self.expression(0)?.unwrap_or_default());
         }
         self.takes("END");
-        Ok(Term { start, end: self.end(), ..Term::default() }.of(kind.and_then(|kind| self.told(kind))))
+        let kind = result.kind.and_then(|kind| self.told(kind));
+        Ok(Term { start, end: self.end(), kind, is_certain: result.is_certain && kind.is_some(), ..Term::default() })
     }
 
     /// `CAST(x AS TYPE)`, which becomes the call of a function.
@@ -162,8 +168,7 @@ impl Reader<'_> {
 fn number(word: &Word<'_>) -> Term {
     let is_hex = word.text.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("0x"));
     let is_real = !is_hex && word.text.contains(['.', 'e', 'E']);
-    let digits = if is_hex { &word.text[2..] } else { word.text.split(['e', 'E']).next().unwrap_or_default() };
-    let is_nonzero = digits.bytes().any(|digit| digit.is_ascii_alphanumeric() && digit != b'0');
+    let is_nonzero = if is_hex { word.text[2..].bytes().any(|digit| digit != b'0') } else { is_nonzero(word.text) };
     let kind = match is_real {
         true => Kind::DOUBLE,
         // One that is too large is no integer.
@@ -171,6 +176,11 @@ fn number(word: &Word<'_>) -> Term {
         false => Kind::Number,
     };
     Term { is_nonzero, ..Term::default() }.of(Some(kind))
+}
+
+/// Whether a number is not zero, which one with a large negative exponent is.
+fn is_nonzero(number: &str) -> bool {
+    number.parse::<f64>().is_ok_and(|number| number != 0.0)
 }
 
 /// The type that is written after AS.

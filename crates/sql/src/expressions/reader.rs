@@ -1,6 +1,7 @@
 //! Goes through the clauses of a statement; what is between their keywords are expressions.
 
-use super::edits::Edits;
+use super::edits::{EDITED_BYTES_MAX, Edits};
+use super::keywords::{ends_from, is_keyword, is_operator, is_soft_keyword};
 use super::kinds::{Category, Kind};
 use super::names::Names;
 use crate::syntax::{SyntaxError, Word, WordKind};
@@ -34,6 +35,12 @@ impl Term {
     pub(super) fn of(self, kind: Option<Kind>) -> Self {
         Self { kind, is_certain: kind.is_some(), ..self }
     }
+
+    /// What is known of what is one or the other.
+    pub(super) fn or(self, other: Self) -> Self {
+        let kind = Kind::either(self.kind, other.kind);
+        Self { kind, is_certain: kind.is_some() && self.is_certain && other.is_certain, ..Self::default() }
+    }
 }
 
 /// Words of a statement, and what was found in them.
@@ -51,107 +58,32 @@ pub(super) struct Reader<'a> {
     pub(super) compared: Vec<(usize, Category)>,
     pub(super) parameters: usize,
     pub(super) depth: usize,
-}
-
-/// Keywords between which expressions are, and that no expression begins with.
-const KEYWORDS: [&str; 25] = [
-    "FROM",
-    "WHERE",
-    "GROUP",
-    "HAVING",
-    "LIMIT",
-    "ON",
-    "USING",
-    "UNION",
-    "ALL",
-    "EXCEPT",
-    "INTERSECT",
-    "JOIN",
-    "NATURAL",
-    "DISTINCT",
-    "VALUES",
-    "BETWEEN",
-    "AND",
-    "OR",
-    "ORDER",
-    "SELECT",
-    "AS",
-    "SET",
-    "INNER",
-    "CROSS",
-    "OUTER",
-];
-/// Others, which may be names of columns, too.
-const SOFT: [&str; 27] = [
-    "BY",
-    "OFFSET",
-    "LEFT",
-    "RIGHT",
-    "FULL",
-    "WINDOW",
-    "EXPLAIN",
-    "QUERY",
-    "PLAN",
-    "INDEXED",
-    "PARTITION",
-    "ROWS",
-    "RANGE",
-    "GROUPS",
-    "PRECEDING",
-    "FOLLOWING",
-    "UNBOUNDED",
-    "CURRENT",
-    "ROW",
-    "EXCLUDE",
-    "TIES",
-    "OTHERS",
-    "WITH",
-    "ASC",
-    "DESC",
-    "NULLS",
-    "NO",
-];
-/// Keywords that no alias is, and that end an expression.
-const OPERATORS: [&str; 24] = [
-    "IS",
-    "IN",
-    "LIKE",
-    "GLOB",
-    "MATCH",
-    "REGEXP",
-    "ISNULL",
-    "NOTNULL",
-    "NOT",
-    "ESCAPE",
-    "COLLATE",
-    "WHEN",
-    "THEN",
-    "ELSE",
-    "END",
-    "CASE",
-    "CAST",
-    "EXISTS",
-    "FILTER",
-    "OVER",
-    "WITHIN",
-    "RETURNING",
-    "MATERIALIZED",
-    "RECURSIVE",
-];
-
-/// Whether a word is a keyword of clauses wherever it is.
-pub(super) fn is_keyword(word: &Word<'_>) -> bool {
-    KEYWORDS.iter().any(|keyword| word.is(keyword))
-}
-
-fn is_soft_keyword(word: &Word<'_>) -> bool {
-    SOFT.iter().any(|keyword| word.is(keyword))
+    /// Where the SELECT begins that is read.
+    pub(super) select_at: Option<usize>,
+    /// Whether a statement in brackets is a table here: it is after FROM.
+    is_in_from: bool,
+    /// Whether the lists of the statement have labels that anybody may ask for: those of an operand have none.
+    has_labels: bool,
 }
 
 impl<'a> Reader<'a> {
     pub(super) fn new(sql: &'a str, words: &'a [Word<'a>], names: Names, dialect: Dialect) -> Self {
-        let (edits, compared) = (Edits::default(), Vec::new());
-        Self { sql, words, at: 0, names, edits, dialect, checks: false, kinds: None, compared, parameters: 0, depth: 0 }
+        Self {
+            sql,
+            words,
+            at: 0,
+            names,
+            edits: Edits::default(),
+            dialect,
+            checks: false,
+            kinds: None,
+            compared: Vec::new(),
+            parameters: 0,
+            depth: 0,
+            select_at: None,
+            is_in_from: false,
+            has_labels: true,
+        }
     }
 
     pub(super) fn word(&self) -> Option<&'a Word<'a>> {
@@ -211,46 +143,67 @@ impl<'a> Reader<'a> {
     /// The whole text.
     pub(super) fn read_all(&mut self) -> Result<(), SyntaxError> {
         while self.at < self.words.len() {
-            self.clauses()?;
+            self.clauses(true)?;
             // A bracket that closes nothing: SQLite says so.
             self.at += 1;
         }
-        Ok(())
+        self.check_edits()
+    }
+
+    /// Refuses a statement that becomes too long.
+    pub(super) fn check_edits(&self) -> Result<(), SyntaxError> {
+        if self.edits.is_full() { Err(SyntaxError(format!("the statement becomes longer than {EDITED_BYTES_MAX} bytes"))) } else { Ok(()) }
     }
 
     /// Clauses up to a bracket that closes what they are in; gives what the first list of them holds.
-    pub(super) fn clauses(&mut self) -> Result<Option<Vec<Option<Kind>>>, SyntaxError> {
-        self.deeper(|reader| {
-            let mut first = None;
-            while let Some(word) = reader.word() {
-                if word.is_symbol(')') {
-                    break;
-                }
-                if word.is("SELECT") {
-                    let is_outermost = reader.depth == 1;
-                    let kinds = reader.select()?;
-                    if is_outermost && reader.kinds.is_none() {
-                        reader.kinds = Some(kinds.clone());
-                    }
-                    first = first.or(Some(kinds));
-                } else if reader.depth == 1 && reader.kinds.is_none() && (word.is("VALUES") || word.is("EXPLAIN")) {
-                    // What the statement gives is no list of a SELECT that comes later.
-                    reader.kinds = Some(Vec::new());
-                    reader.at += 1;
-                } else if word.is("WITH") {
-                    reader.common_tables()?;
-                } else if word.is("ORDER") && reader.peek(1).is_some_and(|word| word.is("BY")) {
-                    reader.at += 2;
-                    reader.order_terms()?;
-                } else if word.is("AS") {
-                    reader.at += 1;
-                    reader.at += usize::from(!reader.is_symbol('(') && reader.word().is_some());
-                } else if is_keyword(word) || reader.is_soft_here(word) || reader.expression(0)?.is_none() {
-                    reader.at += 1;
-                }
+    pub(super) fn clauses(&mut self, has_labels: bool) -> Result<Option<Vec<Term>>, SyntaxError> {
+        let outside = (self.select_at, self.is_in_from, self.has_labels);
+        self.has_labels = has_labels;
+        let read = self.deeper(Self::clauses_here);
+        (self.select_at, self.is_in_from, self.has_labels) = outside;
+        read
+    }
+
+    fn clauses_here(&mut self) -> Result<Option<Vec<Term>>, SyntaxError> {
+        let mut first = None;
+        while let Some(word) = self.word() {
+            if word.is_symbol(')') {
+                break;
             }
-            Ok(first)
-        })
+            if word.is("SELECT") {
+                let is_outermost = self.depth == 1;
+                (self.select_at, self.is_in_from) = (Some(self.at), false);
+                let items = self.select()?;
+                if is_outermost && self.kinds.is_none() {
+                    self.kinds = Some(items.iter().map(|item| item.kind).collect());
+                }
+                first = first.or(Some(items));
+            } else if self.depth == 1 && self.kinds.is_none() && (word.is("VALUES") || word.is("EXPLAIN")) {
+                // What the statement gives is no list of a SELECT that comes later.
+                self.kinds = Some(Vec::new());
+                self.at += 1;
+            } else if word.is("WITH") {
+                self.common_tables()?;
+            } else if word.is("ORDER") && self.peek(1).is_some_and(|word| word.is("BY")) {
+                self.is_in_from = false;
+                self.at += 2;
+                self.order_terms()?;
+            } else if word.is("AS") {
+                self.at += 1;
+                self.at += usize::from(!self.is_symbol('(') && self.word().is_some());
+            } else if is_keyword(word) {
+                self.is_in_from = (self.is_in_from || word.is("FROM")) && !ends_from(word);
+                self.at += 1;
+            } else if self.is_soft_here(word) || self.expression(0)?.is_none() {
+                self.at += 1;
+            }
+        }
+        Ok(first)
+    }
+
+    /// A statement in brackets, or what else is there: a table, or a value.
+    pub(super) fn inner_clauses(&mut self) -> Result<Option<Vec<Term>>, SyntaxError> {
+        self.clauses(self.is_in_from)
     }
 
     /// Whether a word that may be a name is a keyword between clauses: nothing is done with it.
@@ -283,7 +236,7 @@ impl<'a> Reader<'a> {
             if !self.takes_symbol('(') {
                 return Ok(());
             }
-            self.clauses()?;
+            self.clauses(true)?;
             self.at += 1;
             if !self.takes_symbol(',') {
                 return Ok(());
@@ -292,10 +245,10 @@ impl<'a> Reader<'a> {
     }
 
     /// A list after SELECT, and what it holds: nothing if it has `*`.
-    fn select(&mut self) -> Result<Vec<Option<Kind>>, SyntaxError> {
+    fn select(&mut self) -> Result<Vec<Term>, SyntaxError> {
         self.at += 1;
         let _ = self.takes("DISTINCT") || self.takes("ALL");
-        let (mut kinds, mut has_all) = (Vec::new(), false);
+        let (mut items, mut has_all) = (Vec::new(), false);
         loop {
             let before = self.edits.count();
             if self.takes_symbol('*') {
@@ -304,20 +257,23 @@ impl<'a> Reader<'a> {
                 let Some(item) = self.expression(0)? else { break };
                 has_all |= self.words.get(self.at - 1).is_some_and(|word| word.is_symbol('*'));
                 self.label(&item, before);
-                kinds.push(item.kind);
+                items.push(item);
             }
             if !self.takes_symbol(',') {
                 break;
             }
         }
-        Ok(if has_all { Vec::new() } else { kinds })
+        Ok(if has_all { Vec::new() } else { items })
     }
 
     /// The name of an item of a list. Without one it is called as it was written, also where it was changed.
     fn label(&mut self, item: &Term, before: usize) {
         let has_as = self.takes("AS");
         let is_label = |word: &&Word<'_>| match word.kind {
-            WordKind::Plain => has_as || !(is_keyword(word) || is_soft_keyword(word) || OPERATORS.iter().any(|operator| word.is(operator))),
+            WordKind::Plain => {
+                let is_reserved = is_keyword(word) || is_operator(word);
+                has_as || !(is_reserved || is_soft_keyword(word) && !self.ends_item(1))
+            }
             WordKind::Quoted | WordKind::Text => true,
             WordKind::Number | WordKind::Symbol => false,
         };
@@ -327,12 +283,17 @@ impl<'a> Reader<'a> {
                 self.names.define(&name, item.kind);
                 self.at += 1;
             }
-            None if self.edits.count() > before => {
+            None if self.has_labels && self.edits.count() > before && self.edits.has_room(item.end - item.start) => {
                 let written = self.sql[item.start..item.end].replace('"', "\"\"");
                 self.edits.append(item.end, &format!(" AS \"{written}\""));
             }
             None => {}
         }
+    }
+
+    /// Whether an item of a list ends before a word that comes.
+    fn ends_item(&self, ahead: usize) -> bool {
+        self.peek(ahead).is_none_or(|next| next.is("FROM") || [',', ')', ';'].iter().any(|sign| next.is_symbol(*sign)))
     }
 
     /// What follows ORDER BY.

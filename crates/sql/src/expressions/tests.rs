@@ -48,7 +48,7 @@ fn null_is_the_largest_value_where_there_may_be_one() {
         ("SELECT id FROM t UNION SELECT n FROM t ORDER BY id", "SELECT id FROM t UNION SELECT n FROM t ORDER BY id NULLS LAST"),
         ("SELECT row, plan FROM t WHERE rows / 2 > 1 ORDER BY plan", "SELECT row, plan FROM t WHERE rows / 2 > 1 ORDER BY plan NULLS LAST"),
         ("SELECT 1 / current c FROM t", "SELECT 1 / nonzero(current) c FROM t"),
-        ("SELECT 1 FROM t WHERE 1 > plan % offset", "SELECT 1 FROM t WHERE 1 > plan % nonzero(offset)"),
+        ("SELECT 1 FROM t WHERE 1 > plan % offset", "SELECT 1 FROM t WHERE 1 > plan % nonzero_whole(offset)"),
         ("SELECT x FROM t ORDER BY -id", "SELECT x FROM t ORDER BY -id NULLS LAST"),
         (
             "SELECT LAG(x) OVER (PARTITION BY n ORDER BY x ROWS 1 PRECEDING) FROM t",
@@ -103,6 +103,16 @@ fn texts_of_times_and_divisors_are_looked_at() {
         ("SELECT 1 + x / n % 2 * (4 / -x) y FROM t", "SELECT 1 + x / nonzero(n) % 2 * (4 / nonzero(-x)) y FROM t"),
         ("SELECT 5%0 y", "SELECT 5%nonzero(0) y"),
         (
+            "SELECT 5 % 2, 5 % 0.5, 5 / 0.5, 5 / 1e-400 y",
+            "SELECT 5 % 2, 5 % nonzero_whole(0.5) AS \"5 % 0.5\", 5 / 0.5, 5 / nonzero(1e-400) y",
+        ),
+        ("SELECT 1/n row FROM t", "SELECT 1/nonzero(n) row FROM t"),
+        ("SELECT 1/n plan, 1/x row", "SELECT 1/nonzero(n) plan, 1/nonzero(x) row"),
+        (
+            "SELECT * FROM (SELECT 1/n desc) ORDER BY n / x DESC",
+            "SELECT * FROM (SELECT 1/nonzero(n) desc) ORDER BY n / nonzero(x) DESC NULLS FIRST",
+        ),
+        (
             "SELECT LENGTH(active), GROUP_CONCAT(at, '+') FROM t",
             "SELECT LENGTH(cast_string(active, 1)) AS \"LENGTH(active)\", GROUP_CONCAT(cast_string(at, 3), '+') AS \"GROUP_CONCAT(at, '+')\" FROM t",
         ),
@@ -113,6 +123,45 @@ fn texts_of_times_and_divisors_are_looked_at() {
     ] {
         assert_eq!(rewritten(sql), expected, "{sql}");
     }
+}
+
+#[test]
+fn a_statement_stays_bounded_when_it_is_written_anew() {
+    // The names of an operand's list are nobody's: a copy of each level would be as many copies as there are levels.
+    let nested = format!("SELECT {}1 / n /*{}*/{} FROM t", "(SELECT ".repeat(200), "x".repeat(10_000), ")".repeat(200));
+    let written = rewrite(&nested, &tables(), &[], Dialect::GridDb).unwrap().sql;
+    assert!(written.len() < 3 * nested.len(), "{} of {}", written.len(), nested.len());
+    for (sql, expected) in [
+        ("SELECT (SELECT 1 / n FROM t) a", "SELECT (SELECT 1 / nonzero(n) FROM t) a"),
+        ("SELECT 1 a WHERE EXISTS (SELECT 1 / n FROM t)", "SELECT 1 a WHERE EXISTS (SELECT 1 / nonzero(n) FROM t)"),
+        ("SELECT 1 a WHERE 1 IN (SELECT 1 / n FROM t)", "SELECT 1 a WHERE 1 IN (SELECT 1 / nonzero(n) FROM t)"),
+        ("SELECT * FROM (SELECT 1/n FROM t)", "SELECT * FROM (SELECT 1/nonzero(n) AS \"1/n\" FROM t)"),
+        (
+            "SELECT * FROM t JOIN (SELECT 1/n) ON 1, (SELECT 1/x)",
+            "SELECT * FROM t JOIN (SELECT 1/nonzero(n) AS \"1/n\") ON 1, (SELECT 1/nonzero(x) AS \"1/x\")",
+        ),
+        ("WITH c AS (SELECT 1/n FROM t) SELECT * FROM c", "WITH c AS (SELECT 1/nonzero(n) AS \"1/n\" FROM t) SELECT * FROM c"),
+    ] {
+        assert_eq!(rewritten(sql), expected, "{sql}");
+    }
+    // Tables have labels, which may be of what is deep: there is an end.
+    let level = "SELECT * FROM t JOIN t ON (";
+    let deep = format!("{level}SELECT ({}1 / n /*{}*/{}))", format!("{level}SELECT (").repeat(60), "x".repeat(400_000), "))".repeat(60));
+    let read = rewrite(&deep, &tables(), &[], Dialect::GridDb);
+    assert!(read.as_ref().is_err_and(|error| error.0.contains("becomes longer than")), "{:?}", read.map(|read| read.sql.len()));
+    // Neither time nor memory is that of the square of what is written.
+    let many = format!("SELECT {}GROUP_CONCAT(DISTINCT n, '') c FROM t", "GROUP_CONCAT(DISTINCT n, '') a, ".repeat(30_000));
+    assert!(rewritten(&many).starts_with("SELECT distinct_concat ( n, '') a, distinct_concat ("));
+    let same = format!("SELECT 1{} c FROM t", " || at".repeat(20_000));
+    assert!(rewritten(&same).ends_with("cast_string(at, 3) c FROM t"));
+}
+
+#[test]
+fn what_is_outside_is_put_before_what_is_inside() {
+    let mut edits = edits::Edits::default();
+    edits.wrap((1, 2), "in(", ")");
+    edits.wrap((1, 2), "out(", "]");
+    assert_eq!(edits.apply("-x"), "-out(in(x)]");
 }
 
 #[test]
@@ -159,7 +208,7 @@ fn what_is_computed_has_a_type() {
                COALESCE(active, FALSE), CASE WHEN n THEN at ELSE NOW() END, n > 1, IFNULL(n, x), NULL, MAX(at, n9) FROM t";
     let [short, long, truth, number] = [of(ColumnType::Short), of(ColumnType::Long), of(ColumnType::Bool), Some(Kind::Number)];
     let nano = of(ColumnType::NanoTimestamp);
-    let expected = [time, short, None, None, None, time, time, None, long, truth, time, truth, None, Some(Kind::Null), nano];
+    let expected = [time, short, long, long, None, time, time, None, long, truth, time, truth, long, Some(Kind::Null), nano];
     assert_eq!(kinds(sql), expected);
     let [long, text] = [of(ColumnType::Long), of(ColumnType::Text)];
     let joined = "SELECT MAX(t.x), MAX(o.x), MAX(OTHER.x), MAX(b.x), MAX(c.x), MAX(nobody.x), b.x * 2 FROM t AS b JOIN other o ON b.must = o.n9, \"other\" c";
@@ -226,6 +275,11 @@ fn any_words_are_read_to_their_end() {
         let read = rewrite(sql, &tables(), &[], Dialect::Plain).unwrap();
         assert!(!read.sql.is_empty() || sql.is_empty(), "{sql}");
     }
+    let nested = |levels: usize| format!("SELECT {}1{}", "1 + (".repeat(levels), ")".repeat(levels));
+    assert!(rewrite(&nested(490), &[], &[], Dialect::GridDb).is_ok(), "a bracket is one level, also behind an operator");
+    assert!(rewrite(&nested(510), &[], &[], Dialect::GridDb).is_err());
+    let chain = format!("SELECT {}1", "1 OR (1) AND (1) = (1) < (1) | (1) + (1) * (1) || (".repeat(10_000));
+    assert!(rewrite(&chain, &[], &[], Dialect::GridDb).is_err());
     let deep = format!("SELECT {}1", "(".repeat(100_000));
     assert!(rewrite(&deep, &[], &[], Dialect::GridDb).is_err(), "no stack has so many levels");
 }

@@ -37,6 +37,11 @@ pub(super) fn register(connection: &Connection, form: &Arc<Form>) -> Result<()> 
         ValueRef::Real(0.0) => Err(wrong("division by zero")),
         value => owned(value),
     })?;
+    connection.create_scalar_function("nonzero_whole", 1, FLAGS, |context| match context.get_raw(0) {
+        ValueRef::Integer(0) => Err(wrong("division by zero")),
+        ValueRef::Real(value) if value.trunc() == 0.0 => Err(wrong("division by zero")),
+        value => owned(value),
+    })?;
     connection.create_scalar_function("type_name", 2, FLAGS, |context| {
         let known: String = context.get(1)?;
         Ok(match context.get_raw(0) {

@@ -5,8 +5,9 @@ mod precise;
 mod views;
 
 use super::*;
-use crate::tables::{Column, Condition, Lookup, Operator, Order, RowName, Scan};
+use crate::tables::{Column, Condition, Dialect, Lookup, Operator, Order, RowName, Scan, SourceError, Table};
 use crate::testing::{Rows, rows_of};
+use rusqlite::Connection;
 use std::sync::atomic::AtomicUsize;
 
 /// Tables in memory.

@@ -1,5 +1,7 @@
 //! What GridDB's SQL has otherwise than SQLite's: types, texts of times, errors, functions; mostly examples of its reference.
 
+mod names;
+
 use super::*;
 use crate::time::Moment;
 
@@ -221,12 +223,25 @@ fn what_compares_with_what_is_minded() {
 #[test]
 fn a_division_by_zero_fails() {
     assert_refused(
-        &["1/0", "5%0", "5 / (1 - 1)", "1.5 / 0.0", "id / (id - 1) FROM t", "SUM(age) / (COUNT(*) - 6) FROM employees"],
+        &[
+            "1/0",
+            "5%0",
+            "5 / (1 - 1)",
+            "1.5 / 0.0",
+            "1e400 / 1e-400",
+            "1 / .0",
+            "5 % 0.5",
+            "5 % -.5",
+            "5 % (enrollment_period / 100) FROM employees",
+            "id / (id - 1) FROM t",
+            "SUM(age) / (COUNT(*) - 6) FROM employees",
+        ],
         "division by zero",
     );
     assert_all(&[
         ("7 / 2, 7 % 4, 7 / 2.0, 1 / NULL, id / 2 FROM t WHERE id = 3", "3|3|3.5|null|1"),
         ("8 / 2 / 2, 8 / 2 * 3, 9 - 8 / -2", "2|12|13"),
+        ("7.5 % 2, 7 % 2.5, 7 % 1e1, 7 / 0.5, 7 / .5, 7 % NULL", "1.0|1.0|7.0|14.0|14.0|null"),
     ]);
 }
 
