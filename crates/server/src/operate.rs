@@ -29,10 +29,11 @@ pub(crate) fn status(arguments: &StatusArguments) -> Result<ExitCode, OperateErr
     Ok(if status.healthy { ExitCode::SUCCESS } else { ExitCode::from(DEGRADED) })
 }
 
-/// How many columns there are for what is printed: as COLUMNS says, or the terminal; as many as it takes elsewhere.
+/// How many columns the terminal has, or COLUMNS says; what is printed elsewhere takes as many as it needs.
 fn columns() -> Option<usize> {
+    let (columns, _) = io_linux::terminal_size()?;
     let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).filter(|columns| *columns > 0);
-    said.or_else(|| io_linux::terminal_size().map(|(columns, _)| columns))
+    Some(said.unwrap_or(columns))
 }
 
 /// Changes a setting of a node.
