@@ -228,9 +228,10 @@ impl Engine {
                 }
             }
             for (offset, bytes) in places {
-                let before = self.counters.damaged_records;
-                self.damage_found(segment, offset, bytes);
-                self.counters.scrub_damaged += self.counters.damaged_records - before;
+                if !self.damage_reports.iter().any(|report| (report.segment, report.offset) == (segment, offset)) {
+                    self.counters.scrub_damaged += 1;
+                    self.report_damage(segment, offset, bytes);
+                }
             }
             self.counters.scrub_segments += 1;
         }

@@ -12,8 +12,6 @@
 mod apply;
 mod backup;
 mod catch_up;
-mod damage;
-mod damage_calls;
 mod dead_runs;
 mod deltas;
 mod error;

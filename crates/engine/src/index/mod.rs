@@ -14,7 +14,6 @@
 mod bound_key;
 mod bulk;
 mod candidate;
-mod damaged;
 mod gap;
 mod leaf;
 mod lookup;
@@ -32,7 +31,6 @@ mod tables;
 
 pub(crate) use bulk::{Alone, Ledger, Merged};
 pub(crate) use candidate::Candidate;
-pub(crate) use damaged::DamagedRow;
 pub(crate) use gap::Gap;
 pub(crate) use leaf::Leaf;
 pub(crate) use lookup::{Place, Unresolved};

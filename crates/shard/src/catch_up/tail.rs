@@ -4,7 +4,6 @@ use super::{Chunk, READ_AHEAD, Unfinished};
 use crate::{Shard, ShardError};
 use base::{Now, Slot, TableId, Token};
 use engine::{CachePolicy, Key, Kind, ReadError, Sequence, TablePosition, TableRow, TableScan, Tail, TailPosition, TailScan, WriteBatch};
-use std::collections::BTreeMap;
 
 /// A chunk looks at so many rows at most.
 const BUDGET: usize = 8192;
@@ -18,21 +17,14 @@ pub struct TailWalk {
     from: TailPosition,
     /// Whether the present table has no deltas any more.
     is_settled: bool,
-    damaged: BTreeMap<(TableId, Slot), u64>,
+    damaged: u64,
 }
 
 impl TailWalk {
-    /// In which slots damaged rows were skipped, and how many.
+    /// Damaged rows that were skipped.
     #[must_use]
-    pub fn damaged(&self) -> &BTreeMap<(TableId, Slot), u64> {
-        &self.damaged
-    }
-
-    /// Walks once more, over these tables.
-    pub fn restart(&mut self, tables: impl IntoIterator<Item = TableId>) {
-        self.tables = tables.into_iter().collect();
-        self.tables.sort_unstable_by(|one, other| other.cmp(one));
-        (self.from, self.is_settled, self.damaged) = (TailPosition::default(), false, BTreeMap::new());
+    pub fn damaged(&self) -> u64 {
+        self.damaged
     }
 
     /// The present table is done, or gone.
@@ -61,7 +53,7 @@ type Take<'a> = &'a mut dyn FnMut(&Key<'_>, Kind, &[u8]) -> Enough;
 struct Reached {
     /// `None` at the end of the table.
     next: Option<TailPosition>,
-    damaged: Vec<Slot>,
+    damaged: u64,
 }
 
 impl Shard {
@@ -70,7 +62,7 @@ impl Shard {
     pub fn tail_walk(&self, tables: impl IntoIterator<Item = TableId>, after: Sequence) -> TailWalk {
         let mut tables: Vec<TableId> = tables.into_iter().collect();
         tables.sort_unstable_by(|one, other| other.cmp(one));
-        TailWalk { tables, tail: self.engine.tail(after), from: TailPosition::default(), is_settled: false, damaged: BTreeMap::new() }
+        TailWalk { tables, tail: self.engine.tail(after), from: TailPosition::default(), is_settled: false, damaged: 0 }
     }
 
     /// Gives rows of a tail to `take`, tombstones included, as they are now, until it has had enough: those that are in slots of interest, and
@@ -140,10 +132,7 @@ impl Shard {
             Err(ReadError::UnknownTable { .. }) => Reached::default(),
             reached => reached?,
         };
-        for slot in &reached.damaged {
-            *walk.damaged.entry((table, *slot)).or_default() += 1;
-            self.damage.note(table, *slot);
-        }
+        walk.damaged += reached.damaged;
         match reached.next {
             None => Ok(walk.end_table()),
             Some(next) => {
@@ -156,20 +145,19 @@ impl Shard {
     fn tail_rows(&self, scan: &TailScan<'_>, take: Take<'_>) -> Result<Reached, ReadError> {
         let mut cursor = self.engine.scan_tail(scan)?;
         // The next chunk meets the rows after the last one that is taken again.
-        let (mut reached, mut damaged) = (Reached::default(), Vec::new());
+        let (mut reached, mut damaged) = (Reached::default(), 0);
         loop {
             let found = match cursor.next() {
                 // The rows before it make a chunk.
                 Err(ReadError::Miss(_)) if reached.next.is_some() => break,
                 Err(ReadError::Damaged { .. }) => {
-                    damaged.push(cursor.slot());
+                    damaged += 1;
                     continue;
                 }
                 found => found?,
             };
             let Some(TableRow { token, partition, clustering, row }) = found else {
-                reached.next = cursor.paused().cloned();
-                reached.damaged.append(&mut damaged);
+                reached = Reached { next: cursor.paused().cloned(), damaged };
                 break;
             };
             if reached.next.as_ref().is_some_and(|next| next.token.slot() != token.slot()) {
@@ -180,8 +168,7 @@ impl Shard {
             }
             // The next row follows this one.
             let next = TailPosition { token, partition: partition.to_vec(), clustering: [clustering, &[0]].concat() };
-            reached.next = Some(next);
-            reached.damaged.append(&mut damaged);
+            reached = Reached { next: Some(next), damaged };
         }
         Ok(reached)
     }

@@ -92,12 +92,6 @@ impl ClusterCore {
             let own = successors.filter(|(slot, _)| roles.get(number, *slot).is_some_and(|local| local.role == Role::Primary));
             transfer.wanted.extend(own.map(|(slot, to)| ((number, slot), to)));
         }
-        let handed_over = self.slots_to_hand_over();
-        let ends = self.is_shutting_down();
-        let Self { leadership: Leadership { transfer, .. }, roles, rebuild, .. } = self;
-        // A primary whose own rows are damaged, or whose process ends, takes whom there is.
-        transfer.wanted.retain(|place, to| ends || rebuild.repairs.is_found(*place) || !rebuild.repairs.is_told(*place, *to));
-        transfer.wanted.extend(handed_over);
         let PrimaryTransfer { wanted, closing, .. } = transfer;
         // One that was lost and has come back meanwhile is open already.
         let is_closed = |place: &Place| roles.get(place.0, place.1).is_some_and(|local| local.closing);

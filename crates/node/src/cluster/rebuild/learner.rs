@@ -24,15 +24,6 @@ impl ClusterCore {
         self.rebuild.learner.asked.remove(&place);
         self.rebuild.learner.wanted.remove(&place);
         let mut keys = self.replication.divergence.take_uncommitted(place);
-        if let Some(is_due) = self.rebuild.repairs.begin_copy(place) {
-            // What is only behind may be damaged all the same.
-            self.rebuild.learner.own_tail.next_slots.remove(&place);
-            self.rebuild.learner.own_tail.slots.remove(&place);
-            if is_due {
-                self.want_full_copy(place);
-            }
-            return;
-        }
         if is_held && was_in_sync {
             keys.extend(own_writes);
             self.replication.divergence.to_fetch.insert(place, keys);
@@ -79,7 +70,7 @@ impl ClusterCore {
     }
 
     /// The connection of the core of `primary` that has `slot`.
-    pub(crate) fn incoming_from(&self, primary: NodeId, slot: Slot) -> Option<ConnectionId> {
+    fn incoming_from(&self, primary: NodeId, slot: Slot) -> Option<ConnectionId> {
         let core = self.view.core_of(primary, slot)?;
         let is_from = |incoming: &Incoming| incoming.hello.as_ref().is_some_and(|hello| hello.core == core.0);
         self.links.incoming_of(primary).find(|(_, incoming)| is_from(incoming)).map(|(connection, _)| connection)

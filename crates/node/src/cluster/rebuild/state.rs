@@ -3,7 +3,6 @@
 use crate::cluster::rebuild::catch_up::CatchUp;
 use crate::cluster::rebuild::learner_state::Learner;
 use crate::cluster::rebuild::queue::{OWN_TAIL, Queues, WIPE};
-use crate::cluster::rebuild::repair_state::Repairs;
 
 /// All that is under way to bring replicas to what their primaries have.
 pub(crate) struct Rebuild {
@@ -13,8 +12,6 @@ pub(crate) struct Rebuild {
     pub(crate) learner: Learner,
     /// What is kept so that members that are away get what they have missed, and no more.
     pub(crate) catch_up: CatchUp,
-    /// Damage that is found while this core serves.
-    pub(crate) repairs: Repairs,
     /// No row of a later sequence is purged here.
     pub(crate) purge_floor: Option<u64>,
 }
@@ -22,13 +19,7 @@ pub(crate) struct Rebuild {
 impl Rebuild {
     /// `stored` is the blob of catch-up that a process before has left.
     pub(crate) fn new(stored: Option<&[u8]>) -> Self {
-        Self {
-            queues: Queues::default(),
-            learner: Learner::default(),
-            catch_up: CatchUp::restore(stored),
-            repairs: Repairs::default(),
-            purge_floor: None,
-        }
+        Self { queues: Queues::default(), learner: Learner::default(), catch_up: CatchUp::restore(stored), purge_floor: None }
     }
 
     /// Whether this number is that of a scan that is under way.
