@@ -50,7 +50,7 @@ def address_of(private, port: str):
 def tls_flags(how: str) -> list[str]:
     if why := certificates.why_not():
         pytest.skip(why)
-    return servers.offered_tls(tempfile.mkdtemp(prefix="pending-tls-", dir=servers.ROOT / ".cache"), how)
+    return servers.offered_tls(tempfile.mkdtemp(prefix="pending-tls-", dir=servers.ROOT / ".cache/run"), how)
 
 
 def connected(address, count: int, says: bytes) -> list[socket.socket]:
