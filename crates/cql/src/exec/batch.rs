@@ -87,7 +87,9 @@ fn start_items(
         if items.iter().any(|item| item.partition != first.partition) {
             return Err(CqlError::invalid("Batch with conditions cannot span multiple partitions"));
         }
-        mixed::check(&items, &options, context)?;
+        if conditions == Conditions::OfBatch {
+            mixed::check(&items, &options, context)?;
+        }
     }
     Ok(Box::new(BatchCoordinator::new(items, kind, timestamp, options, conditions)))
 }
