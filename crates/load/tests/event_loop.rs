@@ -215,7 +215,8 @@ fn a_member_that_dies_is_stood_in_for() {
     // Nobody says that it is no member any more.
     let outcome = load(&members[0], &dataset, &plan);
     assert_eq!((&outcome.ended, outcome.replies() + outcome.error_count()), (&Ended::Finished, 3_000));
-    assert!(outcome.error_count() <= 8, "at most what was in flight: {:?}", outcome.errors);
+    // Its two connections break one after the other, and each may have had all eight of the thread's requests in flight.
+    assert!((1..=16).contains(&outcome.error_count()), "at most what was in flight: {:?}", outcome.errors);
     assert!(shared.misplaced.load(Relaxed) > 1_000, "the other serves what it should have served");
 }
 
