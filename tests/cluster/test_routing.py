@@ -7,6 +7,7 @@ import subprocess
 import time
 
 import pytest
+from cassandra import InvalidRequest
 
 import server as servers
 from nodes import until
@@ -141,3 +142,25 @@ def test_the_benchmark_asks_primaries_unless_it_is_told_not_to(pairs, tmp_path):
         assert strayed <= replies // 50
     replies, strayed = bench(pairs, tmp_path, "any")
     assert strayed > replies // 2, "all went to one of three nodes"
+
+
+def test_guardrails_are_those_of_the_member_that_is_asked(start_cluster):
+    """One member warns of what the other refuses. Each has half of the rows, and sends what is about others on."""
+    cluster = start_cluster(0)
+    warning, refusing = cluster.add("--page-size-warn-threshold", "5"), cluster.add("--page-size-fail-threshold", "5")
+    cluster.create(factor=1)
+    expected = ["Guardrail page_size violated: Query for table t with page size 6 exceeds warning threshold of 5."]
+    with cluster.session([warning], only=True) as session:
+        insert, select = session.prepare("INSERT INTO k.t (a, b) VALUES (?, ?)"), session.prepare("SELECT b FROM k.t WHERE a = ?")
+        for key in range(40):
+            session.execute(insert, (key, key))
+        select.fetch_size = 6
+        for key in range(40):
+            result = session.execute(select, (key,))
+            assert (result.one().b, result.response_future.warnings) == (key, expected)
+    with cluster.session([refusing], only=True) as session:
+        select = session.prepare("SELECT b FROM k.t WHERE a = ?")
+        select.fetch_size = 6
+        for key in range(40):
+            with pytest.raises(InvalidRequest, match="Aborting query for table t, page size 6 exceeds fail threshold of 5"):
+                session.execute(select, (key,))

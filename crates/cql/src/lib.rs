@@ -3,7 +3,7 @@
 //! The modules in the order in which a request passes through them: [`session`] and [`wire`] (bytes to requests), [`language`] (text to a
 //! tree), [`plan`] (a tree against a schema), [`exec`] (a plan with its values, on a shard), [`reply`] (the answer as a frame). Beside them
 //! [`value`] knows the bytes of one value, [`index`] which entries rows have in indexes, [`cdc`] what logs say of changes, [`ddl`] changes schemas, [`system`] and [`describe`] show them, [`roles`] knows who may log in,
-//! [`permissions`] who may do what, and [`listings`] tells. [`ConnectedClient`] is what others see of a connection.
+//! [`permissions`] who may do what, [`guardrails`] what operators let nobody do, and [`listings`] tells. [`ConnectedClient`] is what others see of a connection.
 
 pub mod cdc;
 mod clients;
@@ -11,6 +11,7 @@ pub mod ddl;
 pub mod describe;
 mod error;
 pub mod exec;
+pub mod guardrails;
 pub mod index;
 pub mod language;
 pub mod listings;

@@ -134,6 +134,7 @@ fn every_value_of_every_row_is_one_of_its_columns_type_and_every_key_is_there() 
         "system_schema.types",
         "system_views.caches",
         "system_views.clients",
+        "system_views.disk_usage",
         "system_views.settings",
         "system_views.thread_pools",
         "system_virtual_schema.columns",

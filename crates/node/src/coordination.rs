@@ -7,7 +7,7 @@ use crate::message::{Message, PartId};
 use crate::protocol::{AnyCoordinator, Reply};
 use crate::requests::{COORDINATED_REQUEST_BYTES, Coordinated, Request, RequestId, Work};
 use crate::schema_changes::{SchemaAction, SchemaRequest};
-use crate::tracing::end_trace;
+use crate::tracing::complete_reply;
 use base::CoreId;
 use io::{ConnectionId, Reactor};
 use model::operation::{Operation, Part, Step};
@@ -97,7 +97,7 @@ impl Core {
             work.has_sent = true;
             let bytes = work.bytes;
             // What comes after the reply, such as the end of a logged batch, is nothing that the client waits for.
-            end_trace(request.traced.take(), reactor, out, start);
+            complete_reply(request, reactor, out, start);
             self.requests.set_bytes(id, bytes);
         }
         if !lines.is_empty() {
@@ -243,7 +243,7 @@ impl Core {
                     if request.tells_tablet {
                         self.tell_tablet(&request, &mut frame);
                     }
-                    end_trace(request.traced.take(), reactor, &mut frame, 0);
+                    complete_reply(&mut request, reactor, &mut frame, 0);
                 }
                 self.deliver(reactor, connection, &frame);
             }
@@ -278,10 +278,10 @@ impl Core {
 
     /// Ends a request with an error, which is sent in this core's turn.
     fn refuse<R: Reactor<Message = Message>>(&mut self, reactor: &R, id: RequestId, error: &ShardError) {
-        let Some(request) = self.requests.remove(id) else { return };
+        let Some(mut request) = self.requests.remove(id) else { return };
         let mut frame = Vec::new();
         request.reply.write_failure(error, &mut frame);
-        end_trace(request.traced, reactor, &mut frame, 0);
+        complete_reply(&mut request, reactor, &mut frame, 0);
         self.refusals.push((request.connection, frame));
     }
 

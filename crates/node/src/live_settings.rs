@@ -1,5 +1,6 @@
 //! The settings that change while a node runs, and all of them as the system's tables show them.
 
+use crate::live_guardrails::LiveGuardrails;
 use cql::exec::BatchLimits;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -14,6 +15,7 @@ pub struct LiveSettings {
     batch_fail_bytes: AtomicU64,
     unlogged_partitions: AtomicU32,
     slow_query_threshold_ms: AtomicU32,
+    guardrails: LiveGuardrails,
     shown: Mutex<Vec<(String, String)>>,
 }
 
@@ -26,6 +28,7 @@ impl LiveSettings {
             batch_fail_bytes: limits.fail_bytes.into(),
             unlogged_partitions: limits.unlogged_partitions.into(),
             slow_query_threshold_ms: SLOW_QUERY_THRESHOLD_MS.into(),
+            guardrails: LiveGuardrails::default(),
             shown: Mutex::new(shown),
         }
     }
@@ -64,6 +67,13 @@ impl LiveSettings {
     /// Requests are slow from now on that take longer; 0 for none.
     pub fn set_slow_query_threshold_ms(&self, ms: u32) {
         self.slow_query_threshold_ms.store(ms, Ordering::Relaxed);
+    }
+
+    /// What clients' statements are not to do.
+    #[inline]
+    #[must_use]
+    pub fn guardrails(&self) -> &LiveGuardrails {
+        &self.guardrails
     }
 
     /// All settings, by name.

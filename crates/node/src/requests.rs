@@ -31,6 +31,8 @@ pub(crate) struct Request {
     pub(crate) measured: Option<(Class, u64)>,
     /// Its trace, if its client has asked for one.
     pub(crate) traced: Option<Box<TracedRequest>>,
+    /// What its reply warns of besides.
+    pub(crate) warnings: Option<Box<[String]>>,
     /// What is told of it if it is slow.
     pub(crate) about: About,
 }
@@ -84,6 +86,7 @@ impl Request {
             bytes,
             measured: None,
             traced: None,
+            warnings: None,
             about: About::default(),
         }
     }
@@ -123,6 +126,8 @@ pub(crate) struct Requests {
     pub(crate) watch: Watch,
     /// The trace of the request that is being started: it goes with the first one that waits.
     pub(crate) traced: Option<Box<TracedRequest>>,
+    /// What the reply of that request warns of: likewise.
+    pub(crate) warnings: Option<Box<[String]>>,
 }
 
 impl Requests {
@@ -132,6 +137,7 @@ impl Requests {
         request.measured = is_a_clients.then(|| self.meter.waits());
         if is_a_clients {
             request.traced = self.traced.take();
+            request.warnings = self.warnings.take();
             request.about = self.watch.waits();
         }
         self.bytes += request.bytes;

@@ -1,8 +1,8 @@
-//! What a core notes of requests for which a trace was asked. Without any, a core that runs a part looks at one number.
+//! What a core notes of requests for which a trace was asked, and what their replies get at the end. Without any trace, a core that runs a part looks at one number.
 
 use crate::core::Core;
 use crate::message::{Message, PartId};
-use crate::traces::TracedRequest;
+use crate::requests::Request;
 use base::CoreId;
 use io::Reactor;
 use shard::Outcome;
@@ -32,15 +32,13 @@ impl Core {
     }
 }
 
-/// Ends the trace of a request, if it has one, with the frame that begins at `start`.
+/// Completes the reply of a request, which begins at `start`: with what it warns of and, if it has a trace, with its number.
 #[inline]
-pub(crate) fn end_trace<R: Reactor<Message = Message>>(
-    traced: Option<Box<TracedRequest>>,
-    reactor: &R,
-    frames: &mut Vec<u8>,
-    start: usize,
-) {
-    if let Some(traced) = traced {
+pub(crate) fn complete_reply<R: Reactor<Message = Message>>(request: &mut Request, reactor: &R, frames: &mut Vec<u8>, start: usize) {
+    if let Some(warnings) = request.warnings.take() {
+        cql::wire::add_warnings(frames, start, &warnings);
+    }
+    if let Some(traced) = request.traced.take() {
         traced.end(reactor.clock_us(), frames, start);
     }
 }

@@ -7,6 +7,7 @@ use crate::settings::{Authentication, Authorization, CertificateIdentity, Durabi
 use crate::size::Size;
 use base::NodeId;
 use cql::exec::BatchLimits;
+use cql::guardrails::Guardrails;
 use io_linux::Memory;
 use node::SLOW_QUERY_THRESHOLD_MS;
 use serde::Serialize;
@@ -43,6 +44,14 @@ pub(crate) enum ConfigError {
     /// Space is given twice.
     #[error("capacity is how long data files may become, and devices have their own sizes: leave capacity away, or write PATH=SIZE")]
     CapacityOfDevices,
+    /// Clients are refused before they are warned.
+    #[error("{warn} must not be greater than {fail}")]
+    Thresholds {
+        /// A setting.
+        warn: &'static str,
+        /// Another.
+        fail: &'static str,
+    },
     /// There is not so much memory.
     #[error("memory_limit is {value}, but {whose} has {most}: give the node less")]
     TooMuchMemory {
@@ -235,6 +244,9 @@ pub(crate) struct Config {
     pub(crate) batch_size_warn_threshold: Size,
     pub(crate) batch_size_fail_threshold: Size,
     pub(crate) unlogged_batch_across_partitions_warn_threshold: u32,
+    /// What clients' statements are not to do.
+    #[serde(skip)]
+    pub(crate) guardrails: Guardrails,
     pub(crate) slow_query_threshold_ms: u32,
     pub(crate) pin: Pin,
 }
@@ -278,6 +290,7 @@ impl ConfigError {
     pub(crate) fn keys(&self) -> Vec<&'static str> {
         match self {
             Self::Range { key, .. } | Self::TooSmall { key, .. } | Self::Name { key, .. } => vec![key],
+            Self::Thresholds { warn, fail } => vec![warn, fail],
             Self::CapacityOfDevices => vec!["capacity", "devices"],
             Self::TooMuchMemory { .. } => vec!["memory_limit"],
             Self::Listen { .. } | Self::NoAddress => vec!["listen"],
@@ -366,6 +379,7 @@ impl Config {
             unlogged_batch_across_partitions_warn_threshold: settings
                 .unlogged_batch_across_partitions_warn_threshold
                 .unwrap_or(batch_limits.unlogged_partitions),
+            guardrails: settings.guardrails.guardrails(),
             slow_query_threshold_ms: settings.slow_query_threshold_ms.unwrap_or(SLOW_QUERY_THRESHOLD_MS),
             pin: settings.pin.unwrap_or(Pin::Cpus),
         };
@@ -399,6 +413,9 @@ impl Config {
         in_range("scrub_interval_hours", self.scrub_interval_hours, 0..=8_760)?;
         in_range("migration_latency_ms", self.migration_latency_ms, 1..=1_000)?;
         in_range("connections_per_core", self.connections_per_core.into(), 1..=1_000_000)?;
+        if let Some(limit) = self.guardrails.contradictory() {
+            return Err(ConfigError::Thresholds { warn: limit.warn_setting(), fail: limit.fail_setting() });
+        }
         at_least("memory_limit", self.memory_limit, MEMORY_LIMIT_LEAST)?;
         if let Some(capacity) = self.capacity {
             at_least("capacity", capacity, CAPACITY_LEAST)?;
@@ -582,6 +599,15 @@ mod tests {
         assert_eq!((config.aerospike_port, config.aerospike_namespaces), (3000, vec!["test".to_owned()]));
         assert_eq!(config.memory_limit, Size(4 << 30));
         assert_eq!((config.durability, config.flush_interval_ms), (Durability::Memory, 100));
+    }
+
+    #[test]
+    fn clients_are_warned_before_they_are_refused() {
+        let of = |text: &str| Config::new(Settings { guardrails: toml::from_str(text).unwrap(), ..Settings::default() }, HOST);
+        of("page_size_warn_threshold = 5\npage_size_fail_threshold = 5").unwrap();
+        let error = of("page_size_warn_threshold = 6\npage_size_fail_threshold = 5").unwrap_err();
+        assert_eq!(error.to_string(), "page_size_warn_threshold must not be greater than page_size_fail_threshold");
+        assert_eq!(error.keys(), ["page_size_warn_threshold", "page_size_fail_threshold"]);
     }
 
     #[test]

@@ -1,16 +1,18 @@
 //! `tarndb set`: settings that change while a node runs. What is set so lasts until the process ends.
 
 use crate::config::SLOW_QUERY_THRESHOLDS_MS;
+use crate::guardrail_settings;
 use crate::logging::LogFilter;
 use crate::settings::Settings;
 use crate::size::Size;
 use ::node::LiveSettings;
 use base::nearest;
+use cql::guardrails::GuardrailSetting;
 use std::fmt::Display;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// The settings that can be set.
+/// The settings that can be set, besides those of guardrails.
 const LIVE: [&str; 5] = [
     "batch_size_fail_threshold",
     "batch_size_warn_threshold",
@@ -37,7 +39,7 @@ pub(crate) enum SetRefusal {
         suggestion: Option<String>,
     },
     /// It is read at the start.
-    #[error("{name} is read when the node starts: change its configuration file and restart it. These change at once: {}", LIVE.join(", "))]
+    #[error("{name} is read when the node starts: change its configuration file and restart it. These change at once: {}, and those of guardrails", LIVE.join(", "))]
     AtStart {
         /// Which.
         name: String,
@@ -86,11 +88,27 @@ impl SettingsControl {
                 self.log.set(value).map_err(|error| refused(&name, value, &error))?;
                 value.to_owned()
             }
-            _ => return Err(not_live(name)),
+            _ => match guardrail_settings::setting_of(&name) {
+                Some(setting) => self.set_guardrail(setting, value)?,
+                None => return Err(not_live(name)),
+            },
         };
         self.settings.show(&name, &shown);
         tracing::info!(setting = name, value = shown, "an operator has changed a setting");
         Ok(format!("{name} is {shown} on this node until it restarts; its configuration file keeps what is to last"))
+    }
+}
+
+impl SettingsControl {
+    fn set_guardrail(&self, setting: GuardrailSetting, value: &str) -> Result<String, SetRefusal> {
+        let number = guardrail_settings::parse(setting, value).map_err(|error| refused(setting.name(), value, &error))?;
+        self.settings.guardrails().change(|guardrails| {
+            guardrails.set(setting, number);
+            let Some(limit) = guardrails.contradictory() else { return Ok(()) };
+            let (warn, fail) = (limit.warn_setting(), limit.fail_setting());
+            Err(refused(setting.name(), value, &format!("{warn} must not be greater than {fail}")))
+        })?;
+        Ok(guardrail_settings::shown(setting, number))
     }
 }
 
@@ -152,6 +170,19 @@ mod tests {
             let refusal = control().set(name, "=?").unwrap_err();
             assert!(matches!(refusal, SetRefusal::Value { .. }), "{name}: {refusal}");
         }
+    }
+
+    #[test]
+    fn guardrails_are_set_and_keep_their_order() {
+        let control = control();
+        let said = control.set("page_size_fail_threshold", "100").unwrap();
+        assert!(said.contains("page_size_fail_threshold is 100 on this node"), "{said}");
+        let refusal = control.set("page-size-warn-threshold", "101").unwrap_err().to_string();
+        assert!(refusal.contains("page_size_warn_threshold must not be greater than page_size_fail_threshold"), "{refusal}");
+        assert!(control.settings.guardrails().guard_rows());
+        control.set("page_size_fail_threshold", "-1").unwrap();
+        assert!(!control.settings.guardrails().guard_rows());
+        assert!(control.set("group_by_enabled", "perhaps").unwrap_err().to_string().contains("it is true or false"));
     }
 
     #[test]

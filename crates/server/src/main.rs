@@ -20,6 +20,7 @@ mod feed;
 mod file_copy;
 mod first_superuser;
 mod follow;
+mod guardrail_settings;
 mod http;
 mod identity;
 mod import;

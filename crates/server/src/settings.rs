@@ -3,6 +3,7 @@
 //! `docs/reference/config.md` lists each with unit, default and range; a test compares.
 
 use crate::devices::DeviceSpec;
+use crate::guardrail_settings::GuardrailSettings;
 use crate::size::Size;
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
@@ -10,7 +11,6 @@ use std::path::PathBuf;
 
 /// What may be set; nothing that is not given has a value here.
 #[derive(Args, Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(crate) struct Settings {
     /// Where everything is kept; created when missing [default: ./tarndb-data].
     #[arg(long, value_name = "DIR", env = "TARNDB_DATA_DIR")]
@@ -174,6 +174,10 @@ pub(crate) struct Settings {
     /// An unlogged CQL batch over more partitions than this is answered with a warning [default: 10].
     #[arg(long, value_name = "N", env = "TARNDB_UNLOGGED_BATCH_ACROSS_PARTITIONS_WARN_THRESHOLD")]
     pub(crate) unlogged_batch_across_partitions_warn_threshold: Option<u32>,
+    /// What clients' statements are not to do.
+    #[command(flatten)]
+    #[serde(skip)]
+    pub(crate) guardrails: GuardrailSettings,
     /// Requests that take longer are slow: they are logged and listed, in milliseconds, 0 (none) to 3600000 [default: 500].
     #[arg(long, value_name = "MS", env = "TARNDB_SLOW_QUERY_THRESHOLD_MS")]
     pub(crate) slow_query_threshold_ms: Option<u32>,
@@ -248,6 +252,7 @@ impl Settings {
             unlogged_batch_across_partitions_warn_threshold: self
                 .unlogged_batch_across_partitions_warn_threshold
                 .or(other.unlogged_batch_across_partitions_warn_threshold),
+            guardrails: self.guardrails.or(&other.guardrails),
             slow_query_threshold_ms: self.slow_query_threshold_ms.or(other.slow_query_threshold_ms),
             pin: self.pin.or(other.pin),
             log: self.log.or(other.log),

@@ -49,13 +49,15 @@ fn parse(path: &Path, text: &str) -> Result<Settings, SettingsFileError> {
         let suggestion = nearest(unknown, keys.iter().map(String::as_str)).map(str::to_owned);
         return Err(SettingsFileError::UnknownKey { path: path.to_owned(), key: unknown.clone(), suggestion });
     }
-    toml::from_str(text).map_err(content)
+    let settings: Settings = toml::from_str(text).map_err(content)?;
+    Ok(Settings { guardrails: toml::from_str(text).map_err(content)?, ..settings })
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::guardrail_settings::GuardrailSettings;
     use crate::settings::Durability;
     use crate::size::Size;
 
@@ -71,6 +73,17 @@ mod tests {
         assert_eq!(settings.durability, Some(Durability::Device));
         assert_eq!(settings.listen.as_deref(), Some("::1"));
         assert_eq!(settings.cores, None);
+    }
+
+    #[test]
+    fn guardrails_are_read() {
+        let settings = parse_text("cores = 2\ncollection_size_fail_threshold = \"1MiB\"\ngroup_by_enabled = false").unwrap();
+        assert_ne!(settings.guardrails, GuardrailSettings::default());
+        assert_eq!(settings.cores, Some(2));
+        let error = parse_text("cores = 2\npage_size_fail_threshold = \"many\"").unwrap_err().to_string();
+        assert!(error.contains("line 2") && error.contains("page_size_fail_threshold cannot be many"), "{error}");
+        let error = parse_text("page_size_fail_treshold = 5").unwrap_err().to_string();
+        assert!(error.contains("did you mean `page_size_fail_threshold`?"), "{error}");
     }
 
     #[test]

@@ -3,7 +3,9 @@
 use crate::at_rest::KeySource;
 use crate::audit_settings::NOT_AUDITED;
 use crate::config::Config;
+use crate::guardrail_settings;
 use crate::size::Size;
+use cql::guardrails::GuardrailSetting;
 use serde_json::Value;
 use std::path::Path;
 
@@ -39,6 +41,10 @@ impl Config {
             Some(audit) => audit.shown.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect::<Vec<_>>(),
             None => NOT_AUDITED.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
         });
+        shown.extend(
+            GuardrailSetting::all()
+                .map(|setting| (setting.name().to_owned(), guardrail_settings::shown(setting, self.guardrails.get(setting)))),
+        );
         shown.sort_unstable();
         shown
     }

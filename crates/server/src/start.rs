@@ -66,6 +66,7 @@ pub(crate) fn run(arguments: StartArguments, from_variables: &[String]) -> Resul
     let board = Arc::new(Board::new(config.node_port.is_some()));
     let settings = Arc::new(LiveSettings::new(&config.batch_limits(), config.shown(data_dir.cores, data_dir.capacity)));
     settings.set_slow_query_threshold_ms(config.slow_query_threshold_ms);
+    settings.guardrails().set(&config.guardrails);
     let http = HttpOptions {
         address: SocketAddr::new(config.listen, config.http_port),
         connections_max: limits::http_connections(descriptors_max),

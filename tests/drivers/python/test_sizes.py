@@ -1,4 +1,4 @@
-"""system.size_estimates and table_estimates, by which Spark and dsbulk divide a table among readers."""
+"""system.size_estimates and table_estimates, by which Spark and dsbulk divide a table among readers, and system_views.disk_usage."""
 
 import os
 import time
@@ -42,6 +42,10 @@ def test_ranges_cover_the_ring_and_add_up(shared_session, table):
     by_type = estimates(shared_session, name, "table_estimates")
     assert {row.range_type for row in by_type} == {"primary", "local_primary"}
     assert sum(row.partitions_count for row in by_type) == 2 * PARTITIONS
+
+    usage = "SELECT mebibytes FROM system_views.disk_usage WHERE keyspace_name = %s AND table_name = %s"
+    # 3,000 partitions of 200 to 500 bytes each: the second one is begun, at most.
+    assert shared_session.execute(usage, name.split(".")).one().mebibytes in (1, 2)
 
     shared_session.execute(f"TRUNCATE {name}")
     settled(shared_session, name, 0, 0, 0)

@@ -59,6 +59,8 @@ pub struct Select {
     pub restricts_partition: bool,
     /// The index that gives the rows to look at, where partitions are not given.
     pub index: Option<IndexUse>,
+    /// Whether it says ALLOW FILTERING, needed or not.
+    pub allow_filtering: bool,
     /// Whether a partition with nothing but static columns gives a row: not when the statement is about certain rows.
     pub static_only_rows: bool,
     /// Whether rows come in the reverse of the table's clustering order.

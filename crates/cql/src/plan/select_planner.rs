@@ -110,6 +110,7 @@ impl Planner<'_> {
             filters: restrictions.filters,
             restricts_partition,
             index,
+            allow_filtering: statement.allow_filtering,
             static_only_rows,
             reversed,
             group_by,

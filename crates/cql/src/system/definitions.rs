@@ -189,6 +189,8 @@ const SYSTEM_VIEWS: &[&str] = &[
     "CREATE TABLE caches (name text PRIMARY KEY, capacity_bytes bigint, entry_count int, hit_count bigint, hit_ratio double,
         recent_hit_rate_per_second bigint, recent_request_rate_per_second bigint, request_count bigint, size_bytes bigint)
         WITH comment = 'system caches'",
+    "CREATE TABLE disk_usage (keyspace_name text, table_name text, mebibytes bigint, PRIMARY KEY ((keyspace_name, table_name)))
+        WITH comment = 'what tables take on disk'",
     "CREATE TABLE sai_column_indexes (keyspace_name text, index_name text, analyzer text, column_name text, is_building boolean,
         is_queryable boolean, is_string boolean, table_name text, PRIMARY KEY (keyspace_name, index_name))
         WITH comment = 'storage-attached indexes'",

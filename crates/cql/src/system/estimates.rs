@@ -1,11 +1,13 @@
 //! `system.size_estimates` and `system.table_estimates`: how much of a table each range of the ring has, for tools that divide it among
-//! readers (Spark, dsbulk).
+//! readers (Spark, dsbulk). `system_views.disk_usage`: how much all have.
 //!
 //! Tokens are hashes, so partitions are taken to lie evenly in the node's ranges. The counts of all ranges add up to the node's.
 
 use super::row::{RowBuilder, bigint, text};
 use super::{NodeView, TableSize};
 use model::Table;
+
+const MEBIBYTE: u64 = 1 << 20;
 
 /// A range of the ring that begins after `start` and has `end`, and what of a table is in it.
 struct Share {
@@ -44,19 +46,36 @@ pub(super) fn table_estimates(view: &NodeView<'_>, rows: &mut RowBuilder<'_>) {
     });
 }
 
+/// In mebibytes that are begun.
+pub(super) fn disk_usage(view: &NodeView<'_>, rows: &mut RowBuilder<'_>) {
+    for (table, size) in sized(view) {
+        let bytes = size.partitions.saturating_mul(size.partition_bytes);
+        rows.row([
+            ("keyspace_name", text(&table.keyspace)),
+            ("table_name", text(&table.name)),
+            ("mebibytes", number(bytes.div_ceil(MEBIBYTE))),
+        ]);
+    }
+}
+
 fn number(value: u64) -> Option<Vec<u8>> {
     bigint(value.try_into().unwrap_or(i64::MAX))
 }
 
 fn each(view: &NodeView<'_>, mut visit: impl FnMut(&Table, TableSize, &Share)) {
     let ranges = ranges(view);
-    for table in view.schema.tables() {
-        let Ok(position) = view.table_sizes.binary_search_by_key(&table.id, |(id, _)| *id) else { continue };
-        let size = view.table_sizes[position].1;
+    for (table, size) in sized(view) {
         for share in shares(&ranges, size.partitions) {
             visit(table, size, &share);
         }
     }
+}
+
+/// The tables whose sizes are known.
+fn sized<'v>(view: &NodeView<'v>) -> impl Iterator<Item = (&'v Table, TableSize)> {
+    let sizes = view.table_sizes;
+    let size = move |table: &Table| sizes.binary_search_by_key(&table.id, |(id, _)| *id).ok().map(|position| sizes[position].1);
+    view.schema.tables().filter_map(move |table| Some((&**table, size(table)?)))
 }
 
 /// The ranges whose first replica the node is, ascending. The first one of the ring begins with the smallest token.

@@ -63,6 +63,7 @@ pub fn rows(table: &Table, view: &NodeView<'_>, visit: &mut dyn FnMut(SystemRow)
         ("system_traces", "events") => trace_tables::events(view, &mut rows),
         ("system_views", "caches") => core_tables::caches(view, &mut rows),
         ("system_views", "clients") => node_tables::clients(view, &mut rows),
+        ("system_views", "disk_usage") => estimates::disk_usage(view, &mut rows),
         ("system_views", "hot_partitions") => load_tables::hot_partitions(view, &mut rows),
         ("system_views", "role_limits") => load_tables::role_limits(view, &mut rows),
         ("system_views", "sai_column_indexes") => node_tables::sai_column_indexes(view, &mut rows),

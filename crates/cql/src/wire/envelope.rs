@@ -7,7 +7,7 @@
 
 use super::writer::{write_bytes_map, write_string_list};
 use super::{
-    BytesMap, FRAME_HEADER_BYTES, Frame, FrameFlags, FrameHeader, ProtocolVersion, Reader, StringList, VersionedFeature, WireError,
+    BytesMap, FRAME_HEADER_BYTES, Frame, FrameFlags, FrameHeader, Opcode, ProtocolVersion, Reader, StringList, VersionedFeature, WireError,
 };
 
 /// Whether a client asks for a trace.
@@ -115,22 +115,25 @@ impl ResponseExtras<'_> {
     }
 }
 
-/// Puts warnings into a plain frame that has been written, if it has none and its version knows them.
-pub fn add_warnings(frame: &mut Vec<u8>, warnings: &[String]) {
-    if warnings.is_empty() {
+/// Puts warnings into the first of the plain frames from `start` on, before those that it has, if it is a RESULT and its version knows them.
+pub fn add_warnings(frames: &mut Vec<u8>, start: usize, warnings: &[String]) {
+    let Some(Ok(Some(header))) = frames.get(start..).map(FrameHeader::parse) else { return };
+    if warnings.is_empty() || header.version < ProtocolVersion::V4 || header.opcode_byte != Opcode::Result as u8 {
         return;
     }
-    let Ok(Some(header)) = FrameHeader::parse(frame) else { return };
-    if header.version < ProtocolVersion::V4 || header.flags.contains(FrameFlags::WARNING) {
-        return;
-    }
-    let at = FRAME_HEADER_BYTES + if header.flags.contains(FrameFlags::TRACING) { 16 } else { 0 };
+    let at = start + FRAME_HEADER_BYTES + if header.flags.contains(FrameFlags::TRACING) { 16 } else { 0 };
+    let former = if header.flags.contains(FrameFlags::WARNING) { frames.get(at..at + 2) } else { None };
     let mut list = Vec::new();
     write_string_list(&mut list, warnings.iter().map(String::as_str));
-    frame.splice(at..at, list);
-    frame[1] |= FrameFlags::WARNING.0;
-    let body_bytes = (frame.len() - FRAME_HEADER_BYTES) as u32;
-    super::frame::patch_body_length(frame, 0, body_bytes);
+    let replaced = former.map_or(0, <[u8]>::len);
+    if let Some(former) = former {
+        let count = u16::from_be_bytes([former[0], former[1]]).saturating_add(warnings.len() as u16);
+        list[..2].copy_from_slice(&count.to_be_bytes());
+    }
+    let body_bytes = header.body_bytes + (list.len() - replaced) as u32;
+    frames.splice(at..at + replaced, list);
+    frames[start + 1] |= FrameFlags::WARNING.0;
+    super::frame::patch_body_length(frames, start, body_bytes);
 }
 
 /// Puts the id of a trace into the first of the plain frames from `start` on, if there is one, and it has none.
@@ -168,5 +171,52 @@ impl<'a> ResponseEnvelope<'a> {
         let warnings = if flags.contains(FrameFlags::WARNING) { reader.string_list()? } else { StringList::default() };
         let custom_payload = if flags.contains(FrameFlags::CUSTOM_PAYLOAD) { reader.bytes_map()? } else { BytesMap::default() };
         Ok((Self { tracing_id, warnings, custom_payload }, reader))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::wire::{Direction, FrameHeader, StreamId, begin_frame, end_frame, write_void};
+
+    fn void(version: ProtocolVersion, opcode: Opcode, extras: &ResponseExtras<'_>) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mark = begin_frame(&mut out, version, Direction::Response, extras.flags(version), StreamId(7), opcode);
+        extras.write(&mut out, version);
+        write_void(&mut out);
+        end_frame(&mut out, mark).unwrap();
+        out
+    }
+
+    fn warnings_of(bytes: &[u8]) -> (Vec<String>, Option<[u8; 16]>) {
+        let header = FrameHeader::parse(bytes).unwrap().unwrap();
+        assert_eq!(header.body_bytes as usize, bytes.len() - FRAME_HEADER_BYTES);
+        let (envelope, mut rest) = ResponseEnvelope::read(&Frame { header, body: &bytes[FRAME_HEADER_BYTES..] }).unwrap();
+        assert_eq!(rest.int().unwrap(), 1, "the result is void as before");
+        (envelope.warnings.iter().map(str::to_owned).collect(), envelope.tracing_id)
+    }
+
+    #[test]
+    fn warnings_precede_those_that_are_there_and_keep_the_trace() {
+        let (added, former) = (["new".to_owned(), "newer".to_owned()], ["old".to_owned()]);
+        for (tracing_id, former) in [(None, &former[..]), (Some([3; 16]), &former), (Some([3; 16]), &[]), (None, &[])] {
+            let extras = ResponseExtras { tracing_id, warnings: former, custom_payload: &[] };
+            let mut frames = b"before".to_vec();
+            frames.extend(void(ProtocolVersion::V4, Opcode::Result, &extras));
+            add_warnings(&mut frames, 6, &added);
+            assert_eq!(warnings_of(&frames[6..]), ([&added[..], former].concat(), tracing_id));
+        }
+    }
+
+    #[test]
+    fn errors_and_old_versions_have_none() {
+        for (version, opcode) in [(ProtocolVersion::V3, Opcode::Result), (ProtocolVersion::V5, Opcode::Error)] {
+            let frame = void(version, opcode, &ResponseExtras::default());
+            let mut warned = frame.clone();
+            add_warnings(&mut warned, 0, &["new".to_owned()]);
+            assert_eq!(warned, frame);
+        }
+        add_warnings(&mut Vec::new(), 0, &["new".to_owned()]);
     }
 }

@@ -23,7 +23,7 @@ use crate::core::Core;
 use crate::message::Message;
 use crate::requests::{Request, RequestId, Work};
 use crate::tags::node_tag;
-use crate::tracing::end_trace;
+use crate::tracing::complete_reply;
 use crate::vector_images::VECTORS_TAG;
 use base::TableId;
 use cql::ddl;
@@ -386,13 +386,13 @@ impl Core {
             // It waits for what it has had declared.
             return self.continuations.push_back(id);
         }
-        let Some(request) = self.requests.remove(id) else { return };
+        let Some(mut request) = self.requests.remove(id) else { return };
         if let Work::Restart(body) = &request.work {
             return request.reply.start_again(self, reactor, request.connection, body, outcome);
         }
         let mut reply = Vec::new();
         request.reply.write_schema_outcome(outcome, &mut reply);
-        end_trace(request.traced, reactor, &mut reply, 0);
+        complete_reply(&mut request, reactor, &mut reply, 0);
         self.deliver(reactor, request.connection, &reply);
     }
 }

@@ -130,7 +130,7 @@ impl BatchCoordinator {
     /// Answers; what is done once and for all ends with these parts.
     fn end(&mut self, mut parts: Vec<Part>, reply: &mut Vec<u8>) -> Step {
         self.stage = Stage::End;
-        wire::add_warnings(&mut self.answer, &self.warnings);
+        wire::add_warnings(&mut self.answer, 0, &self.warnings);
         reply.append(&mut self.answer);
         let first = self.parts.first().and_then(|part| part.first());
         if let (Some(log), Some(place)) = (&self.log, first.map(BatchItem::entry_place)) {
@@ -183,7 +183,7 @@ impl Coordinator for BatchCoordinator {
             },
             (Stage::Trial | Stage::First, _) if let Some(error) = error => {
                 let mut answer = results.swap_remove(error);
-                wire::add_warnings(&mut answer, &self.warnings);
+                wire::add_warnings(&mut answer, 0, &self.warnings);
                 reply.append(&mut answer);
                 Step::Done
             }

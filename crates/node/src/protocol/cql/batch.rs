@@ -12,6 +12,7 @@ use crate::request_figures::RequestKind;
 use crate::requests::REQUEST_BYTES;
 use crate::slow::{Subject, Waited};
 use cql::exec::{BatchStatement, Bindings, Options, start_many};
+use cql::guardrails::check_batch;
 use cql::plan::{BatchKind, Prepared, Statement};
 use cql::session::Client;
 use cql::wire::{self, Consistency, QueryParameters};
@@ -40,6 +41,9 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         let kind = kind_of(batch);
         let context = self.core.context(self.reactor);
         let options = self.batch_options(header, batch, &context);
+        if let Some(gate) = self.gate() {
+            gate.check(client, context.now.wall_us, |guardrails| check_batch(guardrails, &statements, &context))?;
+        }
         self.check_waiting()?;
         let mut coordinator = start_many(statements, None, kind, options, &context)?;
         coordinator.limit(&self.core.config.live.batch_limits())?;

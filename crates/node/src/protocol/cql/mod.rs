@@ -2,7 +2,7 @@
 //!
 //! The way of a statement: [`Cql`]'s session decodes a frame → `statements` plans it and has it run where its partition is → the reply, at once or
 //! as a [`ReplyHeader`] on a request that waits. `replicas` says whose rows a statement may read, `routes` how it travels, `forwarded` runs those of other cores and members,
-//! `audit` and `audited` say what the audit log tells of them, `rights` and `permitted` say what its client's role may do and see, `traced` notes what happens to it if that was asked for, `batch_log` finishes logged batches whose coordinator has died, `indexing` gives rows the entries that indexes lack,
+//! `audit` and `audited` say what the audit log tells of them, `rights` and `permitted` say what its client's role may do and see, `guarded` what nobody is to do, `traced` notes what happens to it if that was asked for, `batch_log` finishes logged batches whose coordinator has died, `indexing` gives rows the entries that indexes lack,
 //! `view_delivering` delivers what the coordinators of writes have not given to views, `view_building` gives new views the rows that are there.
 
 mod audit;
@@ -12,6 +12,7 @@ mod batch_log;
 mod batch_logs;
 mod failures;
 mod forwarded;
+mod guarded;
 mod indexing;
 mod permitted;
 mod prepared;

@@ -3,8 +3,9 @@
 use crate::schema_changes::{ResolvedChange, SchemaAction, SchemaChange, SchemaEnvironment, SchemaFailure, SchemaUpdate};
 use cql::CqlError;
 use cql::ddl;
+use cql::guardrails::check_definition;
 use cql::language::ast::Statement;
-use cql::roles;
+use cql::roles::{self, Roles};
 use model::Schema;
 use std::sync::Arc;
 
@@ -34,7 +35,8 @@ impl SchemaChange for SchemaStatement {
             checks_permissions: environment.config.checks_permissions,
         };
         let outcome = ddl::apply(schema, self.keyspace.as_deref(), &self.statement, &terms).map_err(CqlError::from)?;
-        let warnings = outcome.warnings;
+        let mut warnings = self.guarded(schema, &outcome, environment)?;
+        warnings.extend(outcome.warnings);
         let Some(ddl::Change { schema, event, further, dropped }) = outcome.change else {
             return Ok(ResolvedChange { update: None, warnings });
         };
@@ -49,6 +51,20 @@ impl SchemaChange for SchemaStatement {
         check_known(&schema, environment)?;
         let update = SchemaUpdate { schema, dropped, truncated: Vec::new(), events: event.into_iter().chain(further).collect() };
         Ok(ResolvedChange { update: Some(update), warnings })
+    }
+}
+
+impl SchemaStatement {
+    /// What guardrails warn of in an outcome, unless they refuse it.
+    fn guarded(&self, schema: &Schema, outcome: &ddl::Outcome, environment: &SchemaEnvironment<'_>) -> Result<Vec<String>, CqlError> {
+        if self.role.as_ref().is_some_and(|role| Roles::of(schema).is_superuser(role)) {
+            return Ok(Vec::new());
+        }
+        let live = environment.config.live.guardrails();
+        let checked = check_definition(&live.get(), &self.statement, self.keyspace.as_deref(), schema, outcome);
+        let warnings = checked.inspect_err(|violation| live.log(environment.now_us, [violation]))?;
+        live.log(environment.now_us, &warnings);
+        Ok(warnings.into_iter().map(|warning| warning.message).collect())
     }
 }
 

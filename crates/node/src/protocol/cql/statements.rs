@@ -5,6 +5,7 @@ mod planned;
 
 use super::audited;
 use super::failures::{failure, login_failure, login_tag, over_limit};
+use super::guarded::{self, Gate};
 use super::prepared::weight;
 use super::replicas::{access, asked};
 use super::reply_header::ReplyHeader;
@@ -98,9 +99,15 @@ impl<R: Reactor<Message = Message>> Server for Statements<'_, R> {
             Some(_) => self.serve_audited(client, stream, &request, out),
         };
         match progress {
-            Ok(Progress::Replied) => self.core.requests.meter.answered_at_once(),
+            Ok(Progress::Replied) => {
+                if let Some(warnings) = self.core.requests.warnings.take() {
+                    wire::add_warnings(out, start, &warnings);
+                }
+                self.core.requests.meter.answered_at_once();
+            }
             Ok(Progress::Waiting) => client.in_flight += 1,
             Err(error) => {
+                self.core.requests.warnings = None;
                 out.truncate(start);
                 ReplyHeader::new(client.version, stream).write_error(&error, out);
                 self.core.requests.meter.answered_at_once_with(audited::error_of(&out[start..]));
@@ -178,8 +185,16 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         let prepared = rights::seen(core.config.checks_permissions, client, prepared);
         let mut execution = Execution::new(prepared, options, execute.parameters.paging_state);
         execution.bindings.bind(&prepared.markers, &execute.parameters.values)?;
+        let mut has_warnings = false;
+        if core.config.live.guardrails().guard_rows() && self.asker.is_none() {
+            // As `gate` makes it, beside the statement, which is borrowed.
+            let (live, rights) = (core.config.live.guardrails(), &mut core.protocols.cql.rights);
+            let gate = Gate { live, rights, schema: &core.schema, requests: &mut core.requests };
+            has_warnings = guarded::check(gate, client, &execution, &context)?;
+        }
         let mut parked = None;
         if let Work::Partition(token) = start(&execution, &context)?
+            && !has_warnings
             && !is_virtual(prepared)
             && token.slot().core(core.cores) == core.core
         {
@@ -250,6 +265,9 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         let options = self.options(header, &query.parameters, &context);
         let mut execution = Execution::new(&prepared, options, query.parameters.paging_state);
         execution.bindings.bind(&prepared.markers, &query.parameters.values)?;
+        if let Some(gate) = self.gate() {
+            guarded::check(gate, client, &execution, &context)?;
+        }
         self.run(client, header, &wire::Request::Query(*query), &execution, weight(&prepared), &context, out)
     }
 
@@ -266,6 +284,13 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         self.core.protocols.cql.statements.insert(Arc::clone(&prepared))?;
         reply::write_prepared(out, header.version, header.stream, &prepared);
         Ok(Progress::Replied)
+    }
+
+    /// What the statement has to pass through, if anything.
+    pub(super) fn gate(&mut self) -> Option<Gate<'_>> {
+        let Core { config, protocols, schema, requests, .. } = &mut *self.core;
+        let live = config.live.guardrails();
+        (live.guard_rows() && self.asker.is_none()).then_some(Gate { live, rights: &mut protocols.cql.rights, schema, requests })
     }
 
     pub(super) fn coordinate(

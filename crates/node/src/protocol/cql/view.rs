@@ -83,7 +83,7 @@ impl Core {
             self.config
                 .board
                 .as_ref()
-                .filter(|_| ["size_estimates", "table_estimates"].contains(&table.name.as_str()))
+                .filter(|_| ["size_estimates", "table_estimates", "disk_usage"].contains(&table.name.as_str()))
                 .map(|board| sizes(board))
         };
         let traces = |table: &Arc<Table>| {

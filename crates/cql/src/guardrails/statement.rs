@@ -1,0 +1,161 @@
+//! Statements about rows: each with its values, before it runs.
+
+use super::guard::{Guard, Violation};
+use super::kind::{Feature, Limit};
+use super::setting::Guardrails;
+use crate::exec::{BatchStatement, Bindings, Bound, Environment, Execution, partition_keys};
+use crate::plan::{Assignment, ClusteringPlan, KeyTerm, Modify, Select, Statement, Term, TupleKeys};
+use crate::value::{self, layout};
+use model::DataType;
+use model::operation::Context;
+
+/// What Cassandra adds to the bytes of each cell: its timestamp and time to live.
+const CELL_BYTES: usize = 20;
+/// The key of an element of a list.
+const LIST_KEY_BYTES: usize = 16;
+
+/// What a statement is warned of.
+///
+/// # Errors
+/// Why it is refused.
+pub fn check_statement(guardrails: &Guardrails, execution: &Execution<'_>, context: &Context) -> Result<Vec<Violation>, Violation> {
+    let mut guard = Guard::new(guardrails);
+    // A copy: what functions cost here is not the statement's.
+    let bindings = &execution.bindings.clone();
+    let environment = Environment { bindings, context };
+    match &execution.prepared.statement {
+        Statement::Select(plan) => check_select(&mut guard, plan, execution.options.page_size, &environment)?,
+        Statement::Modify(plan) => check_modify(&mut guard, plan, &environment)?,
+        Statement::Batch(batch) => batch.statements.iter().try_for_each(|plan| check_modify(&mut guard, plan, &environment))?,
+        Statement::Truncate(_) => guard.feature(Feature::DropTruncateTable, true)?,
+        Statement::Use(_) | Statement::Schema(_) | Statement::Describe(_) => {}
+    }
+    Ok(guard.warnings)
+}
+
+/// As [`check_statement`], of the statements of a BATCH.
+///
+/// # Errors
+/// Why it is refused.
+pub fn check_batch(guardrails: &Guardrails, statements: &[BatchStatement<'_>], context: &Context) -> Result<Vec<Violation>, Violation> {
+    let mut guard = Guard::new(guardrails);
+    for BatchStatement { plan, bindings } in statements {
+        let bindings: &Bindings<'_> = &bindings.clone();
+        check_modify(&mut guard, plan, &Environment { bindings, context })?;
+    }
+    Ok(guard.warnings)
+}
+
+fn check_select(guard: &mut Guard<'_>, plan: &Select, page_size: Option<u32>, environment: &Environment<'_>) -> Result<(), Violation> {
+    guard.feature(Feature::AllowFiltering, plan.allow_filtering)?;
+    guard.feature(Feature::GroupBy, plan.group_by.is_some())?;
+    if plan.partition.iter().any(KeyTerm::is_in) {
+        check_combined(guard, &"partition key", plan.partition.iter().map(|term| key_count(term, environment)))?;
+        let given: u64 = plan.partition.iter().map(|term| key_count(term, environment)).fold(1, u64::saturating_mul);
+        // Keys that are given twice are counted once.
+        if given > guard.least(Limit::PartitionKeysInSelect)
+            && let Ok(keys) = partition_keys(&plan.table, &plan.partition, environment)
+        {
+            guard.limit(Limit::PartitionKeysInSelect, &plan.table.name, keys.len() as u64)?;
+        }
+    }
+    check_clustering(guard, &plan.clustering, environment)?;
+    match page_size {
+        Some(rows) if is_paged(plan, rows, environment) => guard.limit(Limit::PageSize, &plan.table.name, rows.into()),
+        _ => Ok(()),
+    }
+}
+
+fn check_clustering(guard: &mut Guard<'_>, plan: &ClusteringPlan, environment: &Environment<'_>) -> Result<(), Violation> {
+    match &plan.tuples {
+        Some(tuples) => check_combined(guard, &"clustering key", [tuple_count(tuples, environment)].into_iter()),
+        None if plan.keys.iter().any(KeyTerm::is_in) => {
+            check_combined(guard, &"clustering key", plan.keys.iter().map(|term| key_count(term, environment)))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Checks what INs combine to: as far as it is too much, as Cassandra does, which combines one after the other.
+fn check_combined(guard: &mut Guard<'_>, what: &&str, counts: impl Iterator<Item = u64>) -> Result<(), Violation> {
+    let mut combined = 1u64;
+    for count in counts {
+        combined = combined.saturating_mul(count);
+        if guard.refuses(Limit::InSelectCartesianProduct, combined) {
+            break;
+        }
+    }
+    guard.limit(Limit::InSelectCartesianProduct, what, combined)
+}
+
+/// How many values a restriction gives.
+fn key_count(term: &KeyTerm, environment: &Environment<'_>) -> u64 {
+    match term {
+        KeyTerm::Equal(_) => 1,
+        KeyTerm::In(terms) => terms.len() as u64,
+        KeyTerm::InList(term) => element_count(term, environment),
+    }
+}
+
+fn tuple_count(tuples: &TupleKeys, environment: &Environment<'_>) -> u64 {
+    match tuples {
+        TupleKeys::Terms(tuples) => tuples.len() as u64,
+        TupleKeys::Tuples(terms) => terms.len() as u64,
+        TupleKeys::List(term) => element_count(term, environment),
+    }
+}
+
+fn element_count(term: &Term, environment: &Environment<'_>) -> u64 {
+    match term.evaluate(environment) {
+        Ok(Bound::Bytes(list)) => layout::elements(&list).count() as u64,
+        _ => 0,
+    }
+}
+
+/// Whether Cassandra would page: not what is one page whatever there is.
+fn is_paged(plan: &Select, page_size: u32, environment: &Environment<'_>) -> bool {
+    if !plan.aggregates.is_empty() || plan.group_by.is_some() {
+        return true;
+    }
+    let limit = plan.limit.as_ref().and_then(|limit| match limit.evaluate(environment) {
+        Ok(Bound::Bytes(bytes)) => <[u8; 4]>::try_from(&*bytes).map(i32::from_be_bytes).ok(),
+        _ => None,
+    });
+    plan.nearest.is_none() && limit.is_none_or(|limit| i64::from(limit) > i64::from(page_size))
+}
+
+fn check_modify(guard: &mut Guard<'_>, plan: &Modify, environment: &Environment<'_>) -> Result<(), Violation> {
+    guard.feature(Feature::UserTimestamps, plan.timestamp.is_some())?;
+    if !guard.measures(Limit::ItemsPerCollection) && !guard.measures(Limit::CollectionSize) {
+        return Ok(());
+    }
+    for (column, assignment) in plan.static_assignments.iter().chain(&plan.assignments) {
+        let column = &plan.table.columns[column.position];
+        if !column.data_type.is_collection() {
+            continue;
+        }
+        // Of what was there before nothing is known without reading it.
+        let (Assignment::Set(term) | Assignment::Append(term) | Assignment::Prepend(term)) = assignment else { continue };
+        if let Ok(Bound::Bytes(bytes)) = term.evaluate(environment) {
+            let bytes = value::normalize(&column.data_type, &bytes).unwrap_or_default();
+            let (items, size) = measured(&column.data_type, &bytes);
+            guard.limit(Limit::ItemsPerCollection, &column.name, items as u64)?;
+            guard.limit(Limit::CollectionSize, &column.name, size as u64)?;
+        }
+    }
+    Ok(())
+}
+
+/// How many elements a collection has, and its bytes as Cassandra counts them.
+fn measured(data_type: &DataType, bytes: &[u8]) -> (usize, usize) {
+    let (items, element_bytes) = match data_type {
+        DataType::Map(..) => layout::entries(bytes).fold((0, 0), |(items, all), (key, value)| (items + 1, all + key.len() + value.len())),
+        _ => layout::elements(bytes).fold((0, 0), |(items, all), element| (items + 1, all + element.len())),
+    };
+    let size = match data_type {
+        _ if !data_type.is_multi_cell() => bytes.len() + CELL_BYTES,
+        DataType::List(..) => element_bytes + items * (CELL_BYTES + LIST_KEY_BYTES),
+        _ => element_bytes + items * CELL_BYTES,
+    };
+    (items, size)
+}
