@@ -198,8 +198,8 @@ impl Engine {
                     }
                     victim.offset = offset + location.padded();
                 }
-                Some(Step::Damage { end, .. }) => {
-                    self.counters.damaged_records += 1;
+                Some(Step::Damage { offset, end }) => {
+                    self.damage_found(victim.segment, offset, end - offset);
                     victim.offset = end;
                 }
                 Some(Step::Seal { .. } | Step::Torn) | None => victim.done = true,

@@ -8,6 +8,7 @@ use crate::cache::Cache;
 use crate::checkpoint::Checkpoints;
 use crate::cold::Cold;
 use crate::config::Config;
+use crate::damage::DamageWalk;
 use crate::dead_runs::DeadRuns;
 use crate::defrag::Defrag;
 use crate::drops::Drops;
@@ -70,6 +71,7 @@ pub struct Engine {
     pub(crate) recovery: Option<Recovery>,
     pub(crate) progress: RecoveryProgress,
     pub(crate) damage_reports: Vec<DamageReport>,
+    pub(crate) damage_walk: DamageWalk,
     pub(crate) accepted_losses: Vec<OpenError>,
     pub(crate) lacks_rows: bool,
     /// The last row that was written before the start.
@@ -143,6 +145,7 @@ impl Engine {
             recovery: Some(Recovery::new(tables.clone(), config.memory_limit_bytes, now.monotonic_us)),
             progress: RecoveryProgress::default(),
             damage_reports: Vec::new(),
+            damage_walk: DamageWalk::default(),
             accepted_losses: Vec::new(),
             lacks_rows: false,
             recovered_sequence: Sequence(0),
@@ -211,6 +214,7 @@ impl Engine {
         more |= self.page_tick(now);
         more |= self.cache_tick();
         more |= self.checkpoint_tick(now);
+        more |= self.damage_tick();
         self.end_run_tick(now.monotonic_us);
         // Defragmentation may have sealed a segment.
         self.flush_tick(now.monotonic_us);

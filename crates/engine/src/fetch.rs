@@ -288,7 +288,8 @@ impl Engine {
     /// A record has been read, or cannot be.
     fn arrived(&mut self, location: Location, outcome: Result<&[u8], Damage>) {
         if outcome.is_err() {
-            self.counters.damaged_records += 1;
+            // Whoever reads it again finds it damaged once more.
+            self.counters.damaged_records += u64::from(!self.report_damage_once(location.segment(), location.offset(), location.padded()));
         }
         let (references, policy) = self.fetches.wake(location, true);
         self.memory.pin(location, outcome, references);

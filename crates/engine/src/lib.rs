@@ -13,6 +13,8 @@ mod cache;
 mod checkpoint;
 mod cold;
 mod config;
+mod damage;
+mod damage_calls;
 mod dead_run_calls;
 mod dead_runs;
 mod defrag;
@@ -60,6 +62,7 @@ mod tests;
 
 pub use batch::WriteBatch;
 pub use config::Config;
+pub use damage::DamagedPlaces;
 pub use dead_runs::DeadRun;
 pub use encryption::{LogKey, SegmentCipher, xts};
 pub use engine::Engine;

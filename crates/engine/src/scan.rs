@@ -394,6 +394,12 @@ impl<'a> TableCursor<'a> {
         self.current.as_ref().map(|current| (current.token, current.partition)).expect("a step within a partition leaves it current")
     }
 
+    /// The slot that the cursor is in: after `Damaged`, that of what is lost.
+    #[must_use]
+    pub fn slot(&self) -> Slot {
+        Slot(self.slot as u16)
+    }
+
     /// Whether a row has been read before.
     fn is_past(&self, token: Token, record: &Record<'_>) -> bool {
         self.after.is_some_and(|(after, last, _)| after == token && record.partition() <= last)

@@ -228,10 +228,9 @@ impl Engine {
                 }
             }
             for (offset, bytes) in places {
-                if !self.damage_reports.iter().any(|report| (report.segment, report.offset) == (segment, offset)) {
-                    self.counters.scrub_damaged += 1;
-                    self.report_damage(segment, offset, bytes);
-                }
+                let before = self.counters.damaged_records;
+                self.damage_found(segment, offset, bytes);
+                self.counters.scrub_damaged += self.counters.damaged_records - before;
             }
             self.counters.scrub_segments += 1;
         }

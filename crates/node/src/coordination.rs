@@ -223,7 +223,8 @@ impl Core {
             && let Some(Request { route: Some((route, _)), .. }) = self.requests.get_mut(part.request)
             && (*error == ShardError::NotPrimary || !route.is_write)
         {
-            // Nothing was done here, or what may be done once more: another member may be the primary.
+            // Nothing was done here, or what may be done once more: another member may be the primary, and has what cannot be read here.
+            route.reads_any &= *error != ShardError::NotPrimary;
             return self.route(reactor, part);
         }
         if part.part != PartId::WHOLE {

@@ -24,6 +24,7 @@ impl Core {
                     tracing::error!(core = self.core.0, %loss, "the shard starts with what is left: the loss of stored data was accepted");
                 }
                 let is_damaged = engine.may_lack_rows();
+                self.lifecycle.damaged_at_start = engine.stats().damaged_records;
                 // Who looks as soon as the node is ready finds what recovery has found.
                 self.write_report(reactor.now().monotonic_us);
                 reactor.send(CoreId(0), Message::Recovered { is_damaged });
@@ -36,11 +37,17 @@ impl Core {
         {
             on_failure(error);
         }
-        for report in &engine.damage_reports()[self.lifecycle.damage_logged..] {
-            let (core, segment) = (self.core.0, report.segment.0);
-            tracing::warn!(core, segment, offset = report.offset, bytes = report.bytes, "stored data is damaged");
+        let places = engine.damage_reports().len();
+        if places > self.lifecycle.damage_logged {
+            let (core, now_us) = (self.core.0, reactor.now().monotonic_us);
+            for report in &engine.damage_reports()[self.lifecycle.damage_logged..] {
+                if self.lifecycle.damage_log.may_log(now_us) {
+                    let segment = report.segment.0;
+                    tracing::warn!(core, segment, offset = report.offset, bytes = report.bytes, places, "stored data is damaged");
+                }
+            }
+            self.lifecycle.damage_logged = places;
         }
-        self.lifecycle.damage_logged = engine.damage_reports().len();
         if self.lifecycle.is_flushing && !self.lifecycle.flush_reported && self.shard.is_flushed() {
             self.lifecycle.flush_reported = true;
             reactor.send(CoreId(0), Message::Flushed);

@@ -136,6 +136,11 @@ fn of_cluster(out: &mut String, report: &Report, cluster: &ClusterReport) {
     one("tarndb_cluster_slots_short", "Slots of the cluster with fewer replicas than asked for.", u64::from(cluster.short_slots));
     one("tarndb_cluster_slots_to_rebuild", "Replicas, counted by slot, that this member has to rebuild.", sum(|core| core.to_rebuild));
     one("tarndb_cluster_slots_to_wipe", "Slots whose rows of before have to go.", sum(|core| core.to_wipe));
+    one(
+        "tarndb_cluster_slots_to_repair",
+        "Slots of this member with damaged rows that are not repaired yet.",
+        sum(|core| core.slots_to_repair),
+    );
     one("tarndb_cluster_metadata_version", "Newest entry of the metadata that this member has.", cluster.version);
     one(
         "tarndb_cluster_protocol_version",
@@ -143,6 +148,9 @@ fn of_cluster(out: &mut String, report: &Report, cluster: &ClusterReport) {
         cluster.protocol_version.into(),
     );
     one("tarndb_cluster_has_leader", "Whether this member knows a leader.", u64::from(cluster.leader.is_some()));
+    let repaired = report.cores.iter().map(|core| (format!("{{core=\"{}\"}}", core.core), core.slots_repaired));
+    let help = "Slots copied from other replicas because rows of theirs were found damaged.";
+    family(out, "tarndb_cluster_slots_repaired_total", "counter", help, repaired);
     let lease = cluster.lease_ms.map_or("+Inf".to_owned(), |lease_ms| format!("{:.3}", lease_ms as f64 / 1e3));
     let help = "How long this member's lease lasts; +Inf for one that is alone.";
     family(out, "tarndb_cluster_lease_seconds", "gauge", help, [(String::new(), lease)]);

@@ -31,7 +31,6 @@ impl Status {
         if !ready {
             problems.push("this node is starting".to_owned());
         }
-        let damaged: u64 = report.cores.iter().map(|core| core.damaged_records).sum();
         let full = report.cores.iter().filter(|core| core.is_full).count();
         if full > 0 {
             problems.push(format!(
@@ -39,10 +38,28 @@ impl Status {
                 report.cores.len()
             ));
         }
-        if damaged > 0 {
-            problems.push(format!("{damaged} damaged records were found on this node's device"));
-        }
+        find_damage(&report, &mut problems);
         Self { healthy: problems.is_empty(), problems, version: env!("CARGO_PKG_VERSION").to_owned(), report }
+    }
+}
+
+/// Damage that was found since the start is none any more once other replicas have repaired it.
+fn find_damage(report: &Report, problems: &mut Vec<String>) {
+    let sum = |figure: fn(&CoreReport) -> u64| report.cores.iter().map(figure).sum::<u64>();
+    let damaged = if report.clustered { sum(|core| core.damaged_at_start) } else { sum(|core| core.damaged_records) };
+    let slots = sum(|core| core.slots_to_repair.into());
+    if damaged > 0 {
+        problems.push(format!("{damaged} damaged records were found on this node's device"));
+    }
+    if slots > 0 {
+        problems.push(format!("{slots} slots of this node have damaged rows, which are yet to be copied from other replicas"));
+    }
+    let mut members: BTreeMap<u32, u64> = BTreeMap::new();
+    for (node, slots) in report.cores.iter().flat_map(|core| &core.damaged_members) {
+        *members.entry(*node).or_default() += u64::from(*slots);
+    }
+    for (node, slots) in members {
+        problems.push(format!("member {node} has found damaged rows on its device: it gets {slots} slots anew from this node"));
     }
 }
 

@@ -12,6 +12,8 @@
 mod apply;
 mod backup;
 mod catch_up;
+mod damage;
+mod damage_calls;
 mod dead_runs;
 mod deltas;
 mod error;

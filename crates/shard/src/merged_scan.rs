@@ -24,7 +24,8 @@ impl EngineStore<'_> {
             let (row, delta) = match (rows.peek(), deltas.peek()) {
                 (Ok(row), Ok(delta)) => (row, delta),
                 (row, delta) => {
-                    let stops = [row.err(), delta.err()].map(|error| error.map(|error| self.stop(error)));
+                    let errors = [(row.err(), rows.cursor.slot()), (delta.err(), deltas.cursor.slot())];
+                    let stops = errors.map(|(error, slot)| error.map(|error| self.stop_at(scan.table, next_slot, slot, error)));
                     return Err(stops.into_iter().flatten().max_by_key(|stop| *stop != Stop::Miss).unwrap_or(Stop::Miss));
                 }
             };

@@ -15,7 +15,7 @@ use base::{SLOT_COUNT, Slot, TableId};
 use engine::{Sequence, WriteBatch};
 use model::operation::{StagedRow, Stop};
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Buffers larger than this are not kept.
 const KEPT_BYTES_MAX: usize = 4 << 20;
@@ -138,6 +138,10 @@ pub(crate) struct Replication {
     sets: Vec<Set>,
     /// Slots that are closing, with the word that they had before.
     closing: BTreeMap<(KeyspaceNumber, Slot), u16>,
+    /// Slots that another replica can serve, too.
+    elsewhere: BTreeSet<(KeyspaceNumber, Slot)>,
+    /// By keyspace, a bit for each slot whose rows nobody may read here: they may be behind, or wiped.
+    unreadable: Vec<[u64; SLOT_COUNT as usize / 64]>,
     /// From this time on (monotonic) operations are refused.
     lease_until_us: u64,
     /// What the operation that runs has to wait for.
@@ -196,6 +200,35 @@ impl Replication {
         }
     }
 
+    pub(crate) fn set_elsewhere(&mut self, keyspace: KeyspaceNumber, slot: Slot, is_elsewhere: bool) {
+        if is_elsewhere {
+            self.elsewhere.insert((keyspace, slot));
+        } else {
+            self.elsewhere.remove(&(keyspace, slot));
+        }
+    }
+
+    pub(crate) fn set_readable(&mut self, keyspace: KeyspaceNumber, slot: Slot, is_readable: bool) {
+        let (number, word, bit) = (usize::from(keyspace.0), usize::from(slot.0) / 64, 1 << (slot.0 % 64));
+        self.unreadable.resize(self.unreadable.len().max(number + 1), [0; SLOT_COUNT as usize / 64]);
+        if is_readable {
+            self.unreadable[number][word] &= !bit;
+        } else {
+            self.unreadable[number][word] |= bit;
+        }
+    }
+
+    /// Whether any replica's rows may be read here, which an operation that has waited for the device has to ask once more.
+    fn is_readable(&self, table: TableId, slot: Slot) -> bool {
+        let bits = self.keyspace_of(table).and_then(|keyspace| self.unreadable.get(usize::from(keyspace.0)));
+        bits.is_none_or(|bits| bits[usize::from(slot.0) / 64] & 1 << (slot.0 % 64) == 0)
+    }
+
+    /// Whether another replica can serve a slot of a table.
+    pub(crate) fn is_elsewhere(&self, table: TableId, slot: Slot) -> bool {
+        self.keyspace_of(table).is_some_and(|keyspace| self.elsewhere.contains(&(keyspace, slot)))
+    }
+
     pub(crate) fn is_leased_at(&self, now_us: u64) -> bool {
         now_us < self.lease_until_us
     }
@@ -227,7 +260,7 @@ impl Replication {
     pub(crate) fn enter(&self, table: TableId, slot: Slot) -> Result<(), Stop> {
         self.place.set(None);
         if self.access == Access::AnyReplica {
-            return Ok(());
+            return if self.is_readable(table, slot) { Ok(()) } else { Err(Stop::NotPrimary) };
         }
         self.place.set(self.locate(table, slot)?);
         Ok(())
@@ -252,9 +285,6 @@ impl Replication {
 
     /// A scan of a table passes these slots.
     pub(crate) fn enter_all(&self, table: TableId, first: Slot, last: Slot) -> Result<(), Stop> {
-        if self.access == Access::AnyReplica {
-            return Ok(());
-        }
         (first.0..=last.0).try_for_each(|slot| self.enter(table, Slot(slot)))
     }
 

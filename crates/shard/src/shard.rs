@@ -1,5 +1,6 @@
 //! The shard itself: runs operations, and runs those again that had to wait.
 
+use crate::damage::DamageFound;
 use crate::deltas::{Deltas, companion};
 use crate::held::Replies;
 use crate::hot::{HotPartitions, Noting};
@@ -47,6 +48,7 @@ pub struct Shard {
     /// What a backup has yet to take, while one runs.
     pub(crate) kept: Option<Box<Kept>>,
     pub(crate) pause: Pause,
+    pub(crate) damage: DamageFound,
 }
 
 /// Whether operations run.
@@ -112,6 +114,7 @@ impl Shard {
             is_flushing: false,
             kept: None,
             pause: Pause::Over,
+            damage: DamageFound::default(),
         }
     }
 
@@ -176,6 +179,7 @@ impl Shard {
             misses: &run.misses,
             tables: &self.tables,
             last_partition: Cell::new(None),
+            visited: Cell::new(None),
             newest: Cell::new(Sequence(0)),
             deltas: &self.deltas,
             vectors: &self.vectors,
@@ -209,6 +213,10 @@ impl Shard {
                 run.last_partition = store.last_partition.get();
                 run.locked_at_us = (stop == Stop::Locked).then_some(context.now.monotonic_us);
                 Outcome::Waits
+            }
+            Err(stop @ Stop::Damaged { .. }) => {
+                let visited = store.visited.get();
+                Outcome::Failed(self.met_damage(stop, visited))
             }
             Err(stop) => Outcome::Failed(stop.into()),
         };

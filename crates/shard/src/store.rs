@@ -26,6 +26,8 @@ pub(crate) struct EngineStore<'a> {
     pub(crate) tables: &'a Tables,
     /// The partition that the operation asked for last.
     pub(crate) last_partition: Cell<Option<(TableId, Token)>>,
+    /// Where it was last, to know what a damaged record is of.
+    pub(crate) visited: Cell<Option<(TableId, Slot)>>,
     /// The newest of the rows that were seen.
     pub(crate) newest: Cell<Sequence>,
     pub(crate) deltas: &'a Deltas,
@@ -159,6 +161,7 @@ impl<'a> EngineStore<'a> {
     /// Checks that the operation may run in a partition's slot.
     #[inline]
     fn enter(&self, table: TableId, token: Token) -> Result<(), Stop> {
+        self.visited.set(Some((table, token.slot())));
         self.replication.map_or(Ok(()), |replication| replication.enter(table, token.slot()))
     }
 
@@ -172,6 +175,18 @@ impl<'a> EngineStore<'a> {
             next.set(slot.0 + 1);
         }
         Ok(())
+    }
+
+    /// A scan of a table has come to a slot and met an error there. Of a slot that it may not see it says that first.
+    #[cold]
+    pub(crate) fn stop_at(&self, table: TableId, next: &Cell<u16>, slot: Slot, error: ReadError) -> Stop {
+        if matches!(error, ReadError::Damaged { .. }) {
+            if let Err(stop) = self.pass(table, next, slot.first_token()) {
+                return stop;
+            }
+            self.visited.set(Some((table, slot)));
+        }
+        self.stop(error)
     }
 
     #[cold]
@@ -251,6 +266,7 @@ impl RowStore for EngineStore<'_> {
         {
             return self.get(partition, &[]).map(Basis::Row);
         }
+        self.visited.set(Some((partition.table, partition.token.slot())));
         match self.engine.get(&key_of(partition, partition.table), CachePolicy::Keep) {
             Err(ReadError::Miss(miss)) => {
                 let delta = self.engine.get(&key_of(partition, companion(partition.table)), CachePolicy::Keep);
@@ -302,7 +318,12 @@ impl RowStore for EngineStore<'_> {
         self.enter(partition.table, partition.token)?;
         let mut cursor = self.engine.scan_partition(&scan).map_err(|error| self.stop(error))?;
         let mut scratch = Vec::new();
-        while let Some((clustering, row)) = cursor.next().map_err(|error| self.stop(error))? {
+        // What the visitor reads may be elsewhere.
+        let stop = |error| {
+            self.visited.set(Some((partition.table, partition.token.slot())));
+            self.stop(error)
+        };
+        while let Some((clustering, row)) = cursor.next().map_err(stop)? {
             self.saw(&row);
             if visit(clustering, self.shown(partition.table, row.bytes, &mut scratch)) == Visit::Stop {
                 break;
@@ -350,7 +371,12 @@ impl RowStore for EngineStore<'_> {
         }
         let mut cursor = self.engine.scan_table(&scan).map_err(|error| self.stop(error))?;
         let mut scratch = Vec::new();
-        while let Some(found) = cursor.next().map_err(|error| self.stop(error))? {
+        loop {
+            let found = match cursor.next() {
+                Ok(Some(found)) => found,
+                Ok(None) => break,
+                Err(error) => return Err(self.stop_at(table, &next_slot, cursor.slot(), error)),
+            };
             self.pass(table, &next_slot, found.token)?;
             self.saw(&found.row);
             let partition = PartitionKey { table, token: found.token, bytes: found.partition };

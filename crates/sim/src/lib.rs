@@ -36,7 +36,7 @@ mod workload;
 
 pub use cells::{Cells, Least};
 pub use client::{Client, Reply};
-pub use cluster::{ClusterOutcome, run_cluster_seed, run_upgrade_seed};
+pub use cluster::{ClusterOutcome, run_cluster_seed, run_rot_seed, run_upgrade_seed};
 pub use connection::{Connection, Phase};
 pub use durable_state::{DurableState, Loss};
 pub use explain::{Explainer, Reported};

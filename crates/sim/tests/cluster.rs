@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 use node::Planted;
-use sim::{ClusterOutcome, first_seed, run_cluster_seed, run_seeds, run_upgrade_seed, seeds};
+use sim::{ClusterOutcome, first_seed, run_cluster_seed, run_rot_seed, run_seeds, run_upgrade_seed, seeds};
 use std::panic::catch_unwind;
 
 /// How many seeds a planted bug may take to be found.
@@ -29,6 +29,16 @@ fn a_cluster_is_upgraded_while_it_serves() {
     let mut total = ClusterOutcome::default();
     run_seeds(seeds(10), "a_cluster_is_upgraded", run_upgrade_seed).iter().for_each(|outcome| total.add(outcome));
     println!("{total:#?}");
+}
+
+/// One member's device rots, again and again: no client sees more than that it has to wait, and the member gets its rows anew.
+#[test]
+fn a_device_that_rots_costs_nobody_anything() {
+    let mut total = ClusterOutcome::default();
+    let outcomes = run_seeds(seeds(5), "a_device_that_rots", run_rot_seed);
+    outcomes.iter().for_each(|outcome| total.add(outcome));
+    println!("{total:#?}");
+    assert!(total.faults["repaired"] > 0, "nothing was repaired");
 }
 
 // The simulator can fail: planted bugs are found. A test for each, so that they use all cores.

@@ -14,6 +14,7 @@
 mod bound_key;
 mod bulk;
 mod candidate;
+mod damaged;
 mod gap;
 mod leaf;
 mod lookup;
@@ -31,6 +32,7 @@ mod tables;
 
 pub(crate) use bulk::{Alone, Ledger, Merged};
 pub(crate) use candidate::Candidate;
+pub(crate) use damaged::DamagedRow;
 pub(crate) use gap::Gap;
 pub(crate) use leaf::Leaf;
 pub(crate) use lookup::{Place, Unresolved};

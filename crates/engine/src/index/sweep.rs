@@ -28,6 +28,13 @@ struct Inside {
     row: Box<[u8]>,
 }
 
+impl SweepCursor {
+    /// At the start of a slot.
+    pub(super) fn at(table: TableId, slot: Slot) -> Self {
+        Self { table: Some(table), slot: usize::from(slot.0), inside: None }
+    }
+}
+
 impl Index {
     /// Drops the rows whose places `is_over` names, looking at about `budget` cells and rows more. Appends their places to `dropped`. False
     /// when nothing is left to look at.
@@ -57,7 +64,7 @@ impl Index {
         true
     }
 
-    fn sweep_slot(
+    pub(super) fn sweep_slot(
         &mut self,
         table: TableId,
         cursor: &mut SweepCursor,

@@ -46,7 +46,7 @@ use mirrors::Image;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Damage reports that are kept; further ones are only counted.
-const REPORTS_MAX: usize = 1024;
+pub(crate) const REPORTS_MAX: usize = 1024;
 
 /// How far recovery has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -211,7 +211,7 @@ impl Engine {
         self.progress
     }
 
-    /// Places that recovery or the scrub could not read; the first thousand of them.
+    /// Places that could not be read, at the start or since; the first thousand of them.
     #[must_use]
     pub fn damage_reports(&self) -> &[DamageReport] {
         &self.damage_reports

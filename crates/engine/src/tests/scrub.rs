@@ -77,6 +77,38 @@ fn bit_rot_in_a_cold_segment_is_found_without_anybody_reading_the_row() {
 }
 
 #[test]
+fn the_slots_of_damaged_rows_are_named_once_and_what_is_forgotten_is_never_used_again() {
+    let (mut shard, places) = cold_shard();
+    let slot_of = |number: u64| (key(&number.to_be_bytes(), number).table, key(&number.to_be_bytes(), number).token.slot());
+    // A version that nobody needs any more is in no slot.
+    shard.put(5, &[7; 500]).unwrap();
+    for number in [5, 42, 77] {
+        shard.disk.damage(places[number as usize] + 100, 1);
+    }
+    wait(&mut shard, 3);
+    let found = shard.engine.take_damaged_slots();
+    assert_eq!(found, [slot_of(42), slot_of(77)].into());
+    let names = |shard: &Shard| [5, 42, 77].map(|number| shard.engine.names_damage(slot_of(number).0, slot_of(number).1));
+    assert_eq!(names(&shard), [false, true, true], "what was overwritten is no damage of its slot");
+    let of_segment = |place: usize| (crate::SegmentId((place / SEGMENT as usize) as u32), place % SEGMENT as usize);
+    let damaged = [of_segment(places[42]), of_segment(places[77])].into();
+    let (rows, live_bytes) = (shard.engine.stats().rows, shard.engine.stats().live_bytes);
+    for (table, slot) in found {
+        assert_eq!(shard.engine.damaged_rows(table, slot, &damaged), [], "their keys are known to nobody");
+        shard.engine.forget_damaged(table, slot, &damaged);
+    }
+    assert_eq!(names(&shard), [false; 3]);
+    for number in [42, 77] {
+        assert_eq!(shard.engine.get(&key(&u64::to_be_bytes(number), number), CachePolicy::Bypass), Ok(None));
+    }
+    miss(&shard, 43);
+    let stats = shard.engine.stats();
+    assert_eq!((stats.rows, stats.live_bytes), (rows - 2, live_bytes), "their segments are not given free");
+    wait(&mut shard, 3);
+    assert_eq!(shard.engine.take_damaged_slots(), [].into(), "nobody has anything there any more");
+}
+
+#[test]
 fn a_bad_block_and_a_damaged_header_are_found() {
     let (mut shard, places) = cold_shard();
     let segment = places[50] / SEGMENT as usize;

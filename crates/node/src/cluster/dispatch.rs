@@ -2,8 +2,8 @@
 
 use crate::cluster::core::ClusterCore;
 use crate::cluster::links::frames::{
-    self, ACKNOWLEDGED, APPEND, FETCH, FORWARD, FORWARDED, FULL, FULL_COPY_NEEDED, Forward, MOVED, REBUILD, REFUSED, STEPPED_DOWN, Slots,
-    read_rebuild, split_version,
+    self, ACKNOWLEDGED, APPEND, DAMAGED, FETCH, FORWARD, FORWARDED, FULL, FULL_COPY_NEEDED, Forward, MOVED, REBUILD, REFUSED, STEPPED_DOWN,
+    Slots, read_rebuild, split_version,
 };
 use crate::cluster::links::pending_frames::{Origin, PendingFrame};
 use crate::cluster::links::remote_core::RemoteCore;
@@ -75,7 +75,7 @@ impl Core {
                 self.give_up(reactor, target, Held::Full);
                 Ok(())
             }
-            Kind(REBUILD | FETCH) => self.request_of_replica(reactor, target, kind, body).ok_or_else(damaged),
+            Kind(REBUILD | FETCH | DAMAGED) => self.request_of_replica(reactor, target, kind, body).ok_or_else(damaged),
             other => Err(format!("a frame of kind {} does not belong here", other.0)),
         }
     }
@@ -172,6 +172,8 @@ impl Core {
         if kind.0 == REBUILD {
             let (method, slots) = read_rebuild(body)?;
             self.rebuild_requested(reactor, target, method, &slots);
+        } else if kind.0 == DAMAGED {
+            self.replica_is_damaged(reactor, target, &Slots::read(body)?);
         } else {
             self.fetch_requested(target, body);
         }

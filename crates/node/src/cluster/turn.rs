@@ -23,6 +23,7 @@ impl Core {
         if let Some(cluster) = &mut self.cluster {
             cluster.send_written(&mut self.shard);
         }
+        let repair_due_us = self.repair_turn(reactor);
         let rebuild_due_us = self.rebuild_turn(reactor);
         let transfer_due_us = self.transfer_primaries(reactor);
         let shutdown_due_us = self.shutdown_turn(reactor);
@@ -44,7 +45,8 @@ impl Core {
         let silent_due_us = self.drop_silent(reactor);
         let catch_up_due_us = self.store_catch_up(reactor);
         let due = [metadata_due_us, routed_due_us, committed_due_us, links_due_us, unauthenticated_due_us, silent_due_us, catch_up_due_us];
-        let due_us = due.into_iter().chain([applied_due_us, rebuild_due_us, transfer_due_us, shutdown_due_us]).flatten().min();
+        let due_us =
+            due.into_iter().chain([applied_due_us, repair_due_us, rebuild_due_us, transfer_due_us, shutdown_due_us]).flatten().min();
         if self.shard.has_runnable() { Some(0) } else { due_us }
     }
 }

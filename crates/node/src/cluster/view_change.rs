@@ -189,6 +189,8 @@ impl ClusterCore {
             self.replication.uncommitted_sets.insert(set);
         }
         shard.serve(keyspace, slot, serving);
+        let role = self.roles.get(keyspace, slot).map_or(Role::None, |local| local.role);
+        shard.set_standing(keyspace, slot, matches!(role, Role::Primary | Role::Secondary), self.is_elsewhere((keyspace, slot)));
     }
 
     /// Forgets what was under way with processes that have ended.

@@ -138,7 +138,10 @@ impl Shard {
             match self.present(now, key) {
                 // The next call starts with this key.
                 Err(_) if done > 0 => return Ok(done),
-                Err(Unfinished::Failed(ShardError::Read(Stop::Damaged { .. }))) => return Ok(1),
+                Err(Unfinished::Failed(ShardError::Read(Stop::Damaged { .. }))) => {
+                    self.damage.note(key.table, key.token.slot());
+                    return Ok(1);
+                }
                 Err(Unfinished::Misses(mut misses)) => {
                     for key in keys[1..].iter().chain(later).take(READ_AHEAD) {
                         if let Err(Unfinished::Misses(more)) = self.present(now, key) {

@@ -3,7 +3,7 @@
 use super::{Chunk, READ_AHEAD, RowKey, Unfinished, VOID_PURGE_S, put_void, void_row};
 use crate::{Shard, ShardError};
 use base::{Checksum, Now, Slot, TableId};
-use engine::{CachePolicy, Key, Kind, ReadError, TablePosition, TableRow, TableScan, WriteBatch};
+use engine::{CachePolicy, DamagedPlaces, Key, Kind, ReadError, TablePosition, TableRow, TableScan, WriteBatch};
 
 /// A row counts for at least so many bytes of a chunk.
 const ROW_BYTES_MIN: usize = 64;
@@ -110,15 +110,20 @@ impl Shard {
         bytes_max: usize,
         out: &mut WriteBatch,
     ) -> Result<Chunk, ShardError> {
+        let mut damaged = DamagedPlaces::new();
+        let table = scan.tables.last().copied();
         let outcome = self.settle_for(now, scan).and_then(|settled| {
             if !settled {
                 return Ok(Chunk::More);
             }
-            self.walk_slot(scan, bytes_max, |table, found| {
+            self.walk_slot(scan, bytes_max, &mut damaged, |table, found| {
                 let key = Key { table, token: found.token, partition: found.partition, clustering: found.clustering };
                 out.put(&key, found.row.kind, found.row.bytes).map_err(|error| ShardError::of_write(&error))
             })
         });
+        if let Some(table) = table.filter(|_| !damaged.is_empty()) {
+            self.damage.note(table, scan.slot);
+        }
         self.chunk(number, outcome)
     }
 
@@ -138,7 +143,7 @@ impl Shard {
             if !settled {
                 return Ok(Chunk::More);
             }
-            self.walk_slot(scan, bytes_max, |table, found| {
+            self.walk_slot(scan, bytes_max, &mut DamagedPlaces::new(), |table, found| {
                 let is_there = match found.row.kind {
                     Kind::Live => true,
                     Kind::Expiring { purge_after_s } => purge_after_s >= now.wall_s(),
@@ -178,11 +183,15 @@ impl Shard {
         let mut batch = WriteBatch::new();
         let mut ahead = scan.clone();
         let bytes_max = bytes_max.min(self.engine.batch_bytes_max() / 2);
-        let chunk = self.walk_slot(&mut ahead, bytes_max, |table, found| {
+        let (table, mut damaged) = (scan.tables.last().copied(), DamagedPlaces::new());
+        let chunk = self.walk_slot(&mut ahead, bytes_max, &mut damaged, |table, found| {
             let is_void = found.row.kind == Kind::Tombstone { purge_after_s: VOID_PURGE_S } && found.row.bytes == void;
             let key = Key { table, token: found.token, partition: found.partition, clustering: found.clustering };
             if is_void { Ok(()) } else { put_void(&mut batch, &key, &void) }
         })?;
+        if let Some(table) = table.filter(|_| !damaged.is_empty()) {
+            return self.wipe_damaged(now, (table, scan.slot), &damaged, bytes_max);
+        }
         if !batch.is_empty() {
             self.engine.apply(now, &batch)?;
             self.vectors.wrote(&batch);
@@ -191,11 +200,39 @@ impl Shard {
         Ok(chunk)
     }
 
+    /// Wipes damaged rows that a chunk has met; the chunk is tried again without them.
+    fn wipe_damaged(
+        &mut self,
+        now: Now,
+        (table, slot): (TableId, Slot),
+        places: &DamagedPlaces,
+        bytes_max: usize,
+    ) -> Result<Chunk, Unfinished> {
+        let (mut batch, void) = (WriteBatch::new(), void_row());
+        let rows = self.engine.damaged_rows(table, slot, places);
+        for (token, partition, clustering) in &rows {
+            if batch.bytes_in_log() > bytes_max {
+                break;
+            }
+            put_void(&mut batch, &Key { table, token: *token, partition, clustering }, &void).map_err(Unfinished::Failed)?;
+        }
+        let has_all = batch.len() == rows.len();
+        if !batch.is_empty() {
+            self.engine.apply(now, &batch)?;
+            self.vectors.wrote(&batch);
+        }
+        if has_all {
+            self.engine.forget_damaged(table, slot, places);
+        }
+        Ok(Chunk::More)
+    }
+
     /// Gives rows of the slot to `take` until they make up `bytes_max`.
     fn walk_slot(
         &self,
         scan: &mut SlotScan,
         bytes_max: usize,
+        places: &mut DamagedPlaces,
         mut take: impl FnMut(TableId, &TableRow<'_>) -> Result<(), ShardError>,
     ) -> Result<Chunk, Unfinished> {
         let Some(table) = scan.tables.last().copied() else { return Ok(Chunk::End) };
@@ -212,7 +249,8 @@ impl Shard {
                     Ok(found) => found,
                     // The rows before it make a chunk.
                     Err(ReadError::Miss(_)) if last.is_some() => break Chunk::More,
-                    Err(ReadError::Damaged { .. }) => {
+                    Err(ReadError::Damaged { segment, offset, .. }) => {
+                        places.insert((segment, offset));
                         damaged += 1;
                         continue;
                     }

@@ -4,6 +4,7 @@ use super::{Chunk, READ_AHEAD, Unfinished};
 use crate::{Shard, ShardError};
 use base::{Now, Slot, TableId, Token};
 use engine::{CachePolicy, Key, Kind, ReadError, Sequence, TablePosition, TableRow, TableScan, Tail, TailPosition, TailScan, WriteBatch};
+use std::collections::BTreeMap;
 
 /// A chunk looks at so many rows at most.
 const BUDGET: usize = 8192;
@@ -17,14 +18,21 @@ pub struct TailWalk {
     from: TailPosition,
     /// Whether the present table has no deltas any more.
     is_settled: bool,
-    damaged: u64,
+    damaged: BTreeMap<(TableId, Slot), u64>,
 }
 
 impl TailWalk {
-    /// Damaged rows that were skipped.
+    /// In which slots damaged rows were skipped, and how many.
     #[must_use]
-    pub fn damaged(&self) -> u64 {
-        self.damaged
+    pub fn damaged(&self) -> &BTreeMap<(TableId, Slot), u64> {
+        &self.damaged
+    }
+
+    /// Walks once more, over these tables.
+    pub fn restart(&mut self, tables: impl IntoIterator<Item = TableId>) {
+        self.tables = tables.into_iter().collect();
+        self.tables.sort_unstable_by(|one, other| other.cmp(one));
+        (self.from, self.is_settled, self.damaged) = (TailPosition::default(), false, BTreeMap::new());
     }
 
     /// The present table is done, or gone.
@@ -53,7 +61,7 @@ type Take<'a> = &'a mut dyn FnMut(&Key<'_>, Kind, &[u8]) -> Enough;
 struct Reached {
     /// `None` at the end of the table.
     next: Option<TailPosition>,
-    damaged: u64,
+    damaged: Vec<Slot>,
 }
 
 impl Shard {
@@ -62,7 +70,7 @@ impl Shard {
     pub fn tail_walk(&self, tables: impl IntoIterator<Item = TableId>, after: Sequence) -> TailWalk {
         let mut tables: Vec<TableId> = tables.into_iter().collect();
         tables.sort_unstable_by(|one, other| other.cmp(one));
-        TailWalk { tables, tail: self.engine.tail(after), from: TailPosition::default(), is_settled: false, damaged: 0 }
+        TailWalk { tables, tail: self.engine.tail(after), from: TailPosition::default(), is_settled: false, damaged: BTreeMap::new() }
     }
 
     /// Gives rows of a tail to `take`, tombstones included, as they are now, until it has had enough: those that are in slots of interest, and
@@ -132,7 +140,10 @@ impl Shard {
             Err(ReadError::UnknownTable { .. }) => Reached::default(),
             reached => reached?,
         };
-        walk.damaged += reached.damaged;
+        for slot in &reached.damaged {
+            *walk.damaged.entry((table, *slot)).or_default() += 1;
+            self.damage.note(table, *slot);
+        }
         match reached.next {
             None => Ok(walk.end_table()),
             Some(next) => {
@@ -145,19 +156,20 @@ impl Shard {
     fn tail_rows(&self, scan: &TailScan<'_>, take: Take<'_>) -> Result<Reached, ReadError> {
         let mut cursor = self.engine.scan_tail(scan)?;
         // The next chunk meets the rows after the last one that is taken again.
-        let (mut reached, mut damaged) = (Reached::default(), 0);
+        let (mut reached, mut damaged) = (Reached::default(), Vec::new());
         loop {
             let found = match cursor.next() {
                 // The rows before it make a chunk.
                 Err(ReadError::Miss(_)) if reached.next.is_some() => break,
                 Err(ReadError::Damaged { .. }) => {
-                    damaged += 1;
+                    damaged.push(cursor.slot());
                     continue;
                 }
                 found => found?,
             };
             let Some(TableRow { token, partition, clustering, row }) = found else {
-                reached = Reached { next: cursor.paused().cloned(), damaged };
+                reached.next = cursor.paused().cloned();
+                reached.damaged.append(&mut damaged);
                 break;
             };
             if reached.next.as_ref().is_some_and(|next| next.token.slot() != token.slot()) {
@@ -168,7 +180,8 @@ impl Shard {
             }
             // The next row follows this one.
             let next = TailPosition { token, partition: partition.to_vec(), clustering: [clustering, &[0]].concat() };
-            reached = Reached { next: Some(next), damaged };
+            reached.next = Some(next);
+            reached.damaged.append(&mut damaged);
         }
         Ok(reached)
     }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::{Chunk, SlotDigest, SlotScan};
 use engine::ReceivedRows;
+use std::collections::BTreeSet;
 
 const SLOTS: u16 = 3;
 const TABLES: [TableId; 2] = [WIDE, TABLE];
@@ -80,7 +81,7 @@ impl Member {
             }
             chunk
         });
-        assert_eq!(walk.damaged(), 0);
+        assert!(walk.damaged().is_empty());
         (groups, keys)
     }
 
@@ -275,6 +276,33 @@ fn rows_that_are_damaged_are_passed_over() {
     let damaged = keys.len() - images;
     assert!(damaged > 5 && images > keys.len() / 2, "{damaged} of {} keys are damaged", keys.len());
     assert_eq!((all.1, rows as u64 + lost), (0, all.0 as u64), "each is counted once: {lost} of {} rows", all.0);
+    let mut walk = member.shard.tail_walk(TABLES, Sequence(0));
+    member.in_chunks(|shard, now| shard.tail_images(now, 4, &mut walk, &|_, _| true, 3000, &mut WriteBatch::new()).unwrap());
+    let lost_in = |slot: u16| walk.damaged().iter().filter(|((_, of), _)| of.0 == slot).map(|(_, rows)| *rows).sum::<u64>();
+    assert_eq!(lost_in(0), lost, "a tail says in which slot it has passed over rows");
+    assert!(lost_in(1) > 0, "other slots have lost rows, too");
+    assert_eq!((0..SLOTS).map(lost_in).sum::<u64>(), walk.damaged().values().sum::<u64>(), "and names none without rows");
+}
+
+/// The scan begins where there are no rows.
+#[test]
+fn a_scan_names_the_slot_in_which_it_has_met_damage() {
+    let mut rng = Rng::new(6);
+    let mut member = Member::new(2 << 20, Durability::Memory);
+    for number in 0..120 {
+        assert!(member.ask(write(&[((2, number), 7)])).is_some_and(|heard| heard.is_ok()));
+    }
+    member = member.restart();
+    let mut found = BTreeSet::new();
+    for _ in 0..100 {
+        (0..100).for_each(|_| member.disk.rot(&mut rng));
+        let _ = member.ask(scan(0, 2));
+        found = member.shard.take_damaged_slots();
+        if !found.is_empty() {
+            break;
+        }
+    }
+    assert_eq!(found, BTreeSet::from([(TABLE, Slot(2))]));
 }
 
 /// A member was away, and had writes of its own that nobody else has; afterwards it has what the other has, for the cost of the difference.

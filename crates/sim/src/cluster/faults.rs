@@ -111,6 +111,10 @@ impl FaultInjector {
             27 => self.fill_disk(network, node),
             _ => self.heal(network),
         };
+        self.count(name);
+    }
+
+    pub(super) fn count(&mut self, name: &'static str) {
         *self.counts.entry(name).or_default() += 1;
     }
 

@@ -11,6 +11,7 @@
 mod faults;
 mod history;
 mod members;
+mod rot;
 mod run;
 mod setups;
 mod state;
@@ -19,6 +20,7 @@ mod versions;
 mod worker;
 mod workload;
 
+pub use rot::run_rot_seed;
 pub use run::ClusterOutcome;
 pub use upgrade::run_upgrade_seed;
 

@@ -173,6 +173,14 @@ impl Run {
         }
     }
 
+    /// Clients go on.
+    pub(super) fn work(&mut self, us: u64) {
+        let until_us = self.network.now_us() + us;
+        while self.network.now_us() < until_us {
+            self.step();
+        }
+    }
+
     pub(super) fn step(&mut self) {
         self.network.step();
         for worker in &mut self.workers {

@@ -55,7 +55,7 @@ impl Upgrade {
         let first = self.rng.below(3) as usize;
         for node in (0..3).map(|number| (first + number) % 3) {
             let before_us = self.rng.below(1_000_000);
-            self.work(before_us);
+            self.run.work(before_us);
             self.replace(node, NEWER);
             if node == first && self.rng.below(2) == 0 {
                 // There is a way back as long as not all know more.
@@ -66,7 +66,7 @@ impl Upgrade {
             let expected = if is_last { NEWER } else { OLDER };
             assert_eq!(self.agreed(), expected.latest(), "after machine {node}, the first of which was {first}");
         }
-        self.work(1_000_000);
+        self.run.work(1_000_000);
     }
 
     /// The older program on a member of a cluster in which all know more: it takes no part, and the others go on without it.
@@ -75,7 +75,7 @@ impl Upgrade {
         self.end(node);
         self.start(node, OLDER);
         let acknowledged = self.run.workload.history.acknowledged;
-        self.work(REFUSED_US);
+        self.run.work(REFUSED_US);
         assert!(!self.run.network.machine(node).unwrap().takes_part(), "machine {node} takes part with an older program");
         let state = newest_state(&mut self.run.network).unwrap();
         let known = state.members.values().find(|member| member.profile.host_id == node as u128 + 1).unwrap();
@@ -91,7 +91,7 @@ impl Upgrade {
             let mut setup = joining(&self.setup, node, 3, node as u128 + 1, None);
             set_versions(&mut setup, versions);
             self.run.network.add(&setup);
-            self.work(REFUSED_US);
+            self.run.work(REFUSED_US);
             let state = newest_state(&mut self.run.network).unwrap();
             assert_eq!((state.members.len(), state.protocol_version()), (3, NEWER.latest()));
             // After healing it comes back with a program that fits, and is taken in.
@@ -104,11 +104,11 @@ impl Upgrade {
     fn replace(&mut self, node: usize, versions: Versions) {
         self.end(node);
         let away_us = self.rng.below(1_500_000);
-        self.work(away_us);
+        self.run.work(away_us);
         self.start(node, versions);
         let until_us = self.run.network.now_us() + SETTLE_US_MAX;
         while !is_settled(&mut self.run.network) {
-            self.work(POLL_US);
+            self.run.work(POLL_US);
             let now_us = self.run.network.now_us();
             assert!(now_us < until_us, "not whole with another program on machine {node}: {}", describe(&mut self.run.network));
         }
@@ -135,14 +135,6 @@ impl Upgrade {
     fn start(&mut self, node: usize, versions: Versions) {
         set_versions(self.run.network.setup(node), versions);
         self.run.network.start(node);
-    }
-
-    /// Clients go on.
-    fn work(&mut self, us: u64) {
-        let until_us = self.run.network.now_us() + us;
-        while self.run.network.now_us() < until_us {
-            self.run.step();
-        }
     }
 
     fn agreed(&mut self) -> u16 {

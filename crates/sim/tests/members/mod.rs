@@ -12,7 +12,13 @@ const SLEEP_US: u64 = 10_000;
 /// Machines with so many cores each that are members of one cluster, and know it.
 #[allow(dead_code)] // Not every test starts so many.
 pub(crate) fn start(nodes: usize, cores: u16) -> Network {
-    let mut network = Network::new(7, Box::new(Machine::boot));
+    start_with(7, nodes, cores)
+}
+
+/// The same, with another network and other delays for each seed.
+#[allow(dead_code)] // Not every test has seeds.
+pub(crate) fn start_with(seed: u64, nodes: usize, cores: u16) -> Network {
+    let mut network = Network::new(seed, Box::new(Machine::boot));
     for node in 0..nodes {
         join(&mut network, node, cores);
     }

@@ -9,7 +9,7 @@ use crate::cluster::membership::roles::{Place, Role, Waits};
 use crate::core::Core;
 use crate::message::Message;
 use base::{CoreId, Epoch, NodeId, Slot};
-use cluster::{Command, SlotEpochs};
+use cluster::{Command, Member, SlotEpochs};
 use engine::Sequence;
 use io::Reactor;
 use shard::KeyspaceNumber;
@@ -92,6 +92,14 @@ impl ClusterCore {
             let own = successors.filter(|(slot, _)| roles.get(number, *slot).is_some_and(|local| local.role == Role::Primary));
             transfer.wanted.extend(own.map(|(slot, to)| ((number, slot), to)));
         }
+        let handed_over = self.slots_to_hand_over();
+        let leaves = self.is_shutting_down() || !self.view.state.member(self.view.me).is_some_and(Member::stays);
+        let Self { leadership: Leadership { transfer, .. }, roles, rebuild, .. } = self;
+        // A primary that ends or leaves takes whom there is; one whose own rows are damaged takes who may have them.
+        let repairs = &rebuild.repairs;
+        let may_have = |place: Place, to: NodeId| !repairs.is_in_part(place, to) && (repairs.is_found(place) || !repairs.is_told(place, to));
+        transfer.wanted.retain(|place, to| leaves || may_have(*place, *to));
+        transfer.wanted.extend(handed_over);
         let PrimaryTransfer { wanted, closing, .. } = transfer;
         // One that was lost and has come back meanwhile is open already.
         let is_closed = |place: &Place| roles.get(place.0, place.1).is_some_and(|local| local.closing);

@@ -13,6 +13,7 @@
 //! | 67 | replica → primary | version, 1: [`RebuildMethod`], then [`Slots`] to be rebuilt |
 //! | 68 | replica → primary | version, keys of rows that the replica may have and the primary not |
 //! | 69 | replica → primary | nothing: its device or its index is full, and what it is sent it cannot take; since version 5 of the nodes' protocol |
+//! | 70 | replica → primary | version, [`Slots`] in which it is in sync and has damaged rows; since version 22 of the nodes' protocol |
 //!
 //! A version is that of the metadata by which the sender goes, 8 bytes: who goes by an older one keeps the frame until it knows more.
 //! Those from 64 up travel against the direction in which the link was made.
@@ -43,11 +44,14 @@ pub(crate) const FETCH: u8 = 68;
 
 pub(crate) const FULL: u8 = 69;
 
+pub(crate) const DAMAGED: u8 = 70;
+
 /// Whether a link that speaks `version` has frames of this kind: to the other end those that came later are damage.
 pub(crate) fn is_spoken(kind: u8, version: u16) -> bool {
     match kind {
         FULL => version >= 5,
         MOVED => version >= 13,
+        DAMAGED => version >= 22,
         _ => true,
     }
 }
@@ -64,7 +68,7 @@ pub(crate) enum RebuildMethod {
     Full,
 }
 
-/// Slots of keyspaces, each with an epoch: the primary's term, or, for a rebuild, the epoch that names it.
+/// Slots of keyspaces, each with an epoch: the primary's term, or, for a rebuild, the epoch that names it; or that of the assignment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Slots(pub(crate) Vec<(String, Vec<(Slot, u64)>)>);
 
@@ -131,7 +135,7 @@ impl<'a> Fields<'a> {
 
 /// The version that a frame starts with, if it is of a kind that has one, and what follows it.
 pub(crate) fn split_version(kind: u8, body: &[u8]) -> Option<(u64, &[u8])> {
-    if !matches!(kind, STEPPED_DOWN | FULL_COPY_NEEDED | REBUILD | FETCH) {
+    if !matches!(kind, STEPPED_DOWN | FULL_COPY_NEEDED | REBUILD | FETCH | DAMAGED) {
         return None;
     }
     let mut fields = Fields(body);
@@ -314,8 +318,8 @@ mod tests {
 
     #[test]
     fn a_link_has_no_frames_of_later_versions() {
-        assert!(is_spoken(APPEND, 4) && is_spoken(FULL, 5) && is_spoken(MOVED, 13));
-        assert!(!is_spoken(FULL, 4) && !is_spoken(MOVED, 12), "a program of version 4 would close the link");
+        assert!(is_spoken(APPEND, 4) && is_spoken(FULL, 5) && is_spoken(MOVED, 13) && is_spoken(DAMAGED, 22));
+        assert!(!is_spoken(DAMAGED, 21) && !is_spoken(FULL, 4) && !is_spoken(MOVED, 12), "a program of version 4 would close the link");
     }
 
     #[test]

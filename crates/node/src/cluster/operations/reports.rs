@@ -98,6 +98,18 @@ pub struct CoreReport {
     pub is_full: bool,
     /// Records found damaged since the start.
     pub damaged_records: u64,
+    /// Of these: those that the start found. What other replicas have of them was copied from there.
+    #[serde(default)]
+    pub damaged_at_start: u64,
+    /// Slots with damaged rows that were found since the start and are not repaired yet.
+    #[serde(default)]
+    pub slots_to_repair: u32,
+    /// Slots whose rows were copied from other replicas, since damage was found in them.
+    #[serde(default)]
+    pub slots_repaired: u64,
+    /// As primary: by member, in how many slots it has damaged rows and is yet to get them anew.
+    #[serde(default)]
+    pub damaged_members: BTreeMap<u32, u32>,
     /// Logged batches that their coordinators have not brought to an end, and that are not at one yet.
     #[serde(default)]
     pub unfinished_batches: u64,

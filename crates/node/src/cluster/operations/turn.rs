@@ -114,6 +114,7 @@ impl Core {
             memory_bytes: stats.memory_bytes,
             is_full: self.shard.engine().has_no_room(),
             damaged_records: stats.damaged_records,
+            damaged_at_start: self.lifecycle.damaged_at_start,
             logins_failed: self.logins.failures(),
             disk: self.figures.disk,
             clients_cut: self.figures.clients_cut,
@@ -149,6 +150,9 @@ impl Core {
             cluster.report_slots(&mut report);
             let bytes_a_slot = report.live_bytes / u64::from(report.primaries + report.secondaries).max(1);
             report.rebuilds = cluster.rebuild_reports(bytes_a_slot);
+            report.slots_to_repair = cluster.rebuild.repairs.slots.len() as u32;
+            report.slots_repaired = cluster.rebuild.repairs.repaired;
+            report.damaged_members = cluster.rebuild.repairs.damaged_members();
             report.to_wipe = cluster.rebuild.learner.wipes.len() as u32;
         }
         report

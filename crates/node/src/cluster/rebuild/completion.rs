@@ -12,7 +12,7 @@ use io::Reactor;
 use shard::KeyspaceNumber;
 
 /// At most so many slots are proposed as in sync at once: a command is repeated to whoever leads the metadata's group until it is decided, and must not clog the way there.
-const PROPOSED_SLOTS_MAX: usize = 512;
+pub(crate) const PROPOSED_SLOTS_MAX: usize = 512;
 
 impl Core {
     /// As primary: in slots whose images a replica has, nothing is acknowledged from now on that it does not have. Not before: clients' writes would wait for images,

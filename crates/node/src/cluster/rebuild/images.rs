@@ -10,7 +10,7 @@ use base::CoreId;
 use engine::{Sequence, WriteBatch};
 use io::{Now, Reactor};
 use shard::{Chunk, RowKey, Shard, ShardError, SlotScan, TailWalk};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Images go in groups of about this size: what is done between two looks at the clock.
 pub(crate) const CHUNK_BYTES: usize = 16 << 10;
@@ -26,6 +26,8 @@ enum ChunkOutcome {
     Waits(Job),
     /// It cannot go on for now.
     Failed(Job, ShardError),
+    /// Damaged rows were passed over that another replica has: it begins anew later, unless that one is the primary by then.
+    Incomplete(Job),
     Ended,
 }
 
@@ -88,6 +90,10 @@ impl Core {
                 queue.jobs.push_front(job);
                 queue.waits = true;
             }
+            ChunkOutcome::Incomplete(job) => {
+                queue.jobs.push_back(job);
+                queue.failed(now.monotonic_us);
+            }
             ChunkOutcome::Failed(job, error) => {
                 queue.jobs.push_front(job);
                 queue.failed(now.monotonic_us);
@@ -122,7 +128,16 @@ impl ChunkSender<'_> {
         match outcome {
             Chunk::Waits => ChunkOutcome::Waits(Job::Slot { place, scan }),
             Chunk::More => ChunkOutcome::More(Job::Slot { place, scan }),
+            Chunk::End if scan.damaged() > 0 && self.cluster.is_elsewhere(place) => {
+                // Another replica, which has these rows, is to be the primary.
+                self.cluster.damage_found([place]);
+                let scan = SlotScan::new(self.cluster.view.tables_of(place.0), place.1);
+                ChunkOutcome::Incomplete(Job::Slot { place, scan })
+            }
             Chunk::End => {
+                if scan.damaged() == 0 {
+                    self.cluster.rebuild.repairs.copied_whole(place, self.target.0);
+                }
                 self.all_sent(&[place], scan.damaged());
                 ChunkOutcome::Ended
             }
@@ -143,11 +158,32 @@ impl ChunkSender<'_> {
         match outcome {
             Chunk::Waits => ChunkOutcome::Waits(Job::Tail { places, walk }),
             Chunk::More => ChunkOutcome::More(Job::Tail { places, walk }),
-            Chunk::End => {
-                self.all_sent(&places.into_iter().collect::<Vec<_>>(), walk.damaged());
-                ChunkOutcome::Ended
-            }
+            Chunk::End => self.end_of_tail(places, walk),
         }
+    }
+
+    /// All of a tail that can be read is sent. Slots with damaged rows that another replica has are walked over once more, unless that one is the primary by then.
+    fn end_of_tail(&mut self, places: BTreeSet<Place>, mut walk: TailWalk) -> ChunkOutcome {
+        let mut damaged: BTreeMap<Place, u64> = BTreeMap::new();
+        for ((table, slot), rows) in walk.damaged() {
+            let Some(keyspace) = self.cluster.view.keyspace_of(*table) else { continue };
+            *damaged.entry((keyspace, *slot)).or_default() += rows;
+        }
+        let is_rebuilt = |place: &Place| self.cluster.roles.get(place.0, place.1).is_some_and(|local| local.rebuilds(self.target.0));
+        let is_again = |place: &Place| damaged.contains_key(place) && self.cluster.is_elsewhere(*place);
+        let (again, done): (BTreeSet<Place>, BTreeSet<Place>) = places.into_iter().filter(is_rebuilt).partition(is_again);
+        let (in_part, whole): (Vec<Place>, Vec<Place>) = done.into_iter().partition(|place| damaged.contains_key(place));
+        self.all_sent(&whole, 0);
+        for place in in_part {
+            self.all_sent(&[place], damaged[&place]);
+        }
+        if again.is_empty() {
+            return ChunkOutcome::Ended;
+        }
+        self.cluster.damage_found(again.iter().copied());
+        let tables: BTreeSet<_> = again.iter().flat_map(|place| self.cluster.view.tables_of(place.0)).collect();
+        walk.restart(tables);
+        ChunkOutcome::Incomplete(Job::Tail { places: again, walk })
     }
 
     /// The first of the keys, as far as they are of one slot.
@@ -186,7 +222,10 @@ impl ChunkSender<'_> {
 
     /// All rows of these slots are in the replica's stream.
     fn all_sent(&mut self, places: &[Place], damaged: u64) {
-        log_damaged(self.core, self.target, damaged);
+        if damaged > 0 {
+            log_damaged(self.core, self.target, damaged);
+            places.iter().for_each(|place| self.cluster.rebuild.repairs.copied_in_part(*place, self.target.0));
+        }
         for place in places {
             self.cluster.send_time(self.target, *place, self.sequence, self.timestamp_us);
         }
@@ -211,12 +250,10 @@ impl ClusterCore {
 }
 
 fn log_damaged(core: CoreId, target: RemoteCore, damaged: u64) {
-    if damaged > 0 {
-        tracing::error!(
-            core = core.0,
-            node = target.0.0,
-            damaged,
-            "rows of a slot cannot be read and were not copied; the replica does not have what they say"
-        );
-    }
+    tracing::error!(
+        core = core.0,
+        node = target.0.0,
+        damaged,
+        "rows of a slot cannot be read and were not copied, and no other replica that is up has them; the replica does not have what they say"
+    );
 }

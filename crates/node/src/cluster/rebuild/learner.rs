@@ -24,6 +24,9 @@ impl ClusterCore {
         self.rebuild.learner.asked.remove(&place);
         self.rebuild.learner.wanted.remove(&place);
         let mut keys = self.replication.divergence.take_uncommitted(place);
+        if self.rebuild.repairs.waits(place) {
+            return;
+        }
         if is_held && was_in_sync {
             keys.extend(own_writes);
             self.replication.divergence.to_fetch.insert(place, keys);
@@ -37,10 +40,16 @@ impl ClusterCore {
 
     /// As learner: a slot is to be rebuilt by full copy; what is here of it is of no use.
     pub(crate) fn want_full_copy(&mut self, place: (KeyspaceNumber, Slot)) {
+        self.forget_rows(place);
+        self.rebuild.repairs.copies(place);
+        self.want_wiped(place);
+    }
+
+    /// As learner: a slot's rows here are nothing to catch up from, also not for the next process.
+    fn forget_rows(&mut self, place: (KeyspaceNumber, Slot)) {
         self.rebuild.catch_up.forget_slot(&self.view.keyspaces[usize::from(place.0.0)].name, place.1);
         self.replication.divergence.to_fetch.remove(&place);
         self.replication.divergence.fetching.remove(&place);
-        self.want_wiped(place);
     }
 
     /// As learner: primaries hear why they are not asked.
@@ -70,7 +79,7 @@ impl ClusterCore {
     }
 
     /// The connection of the core of `primary` that has `slot`.
-    fn incoming_from(&self, primary: NodeId, slot: Slot) -> Option<ConnectionId> {
+    pub(crate) fn incoming_from(&self, primary: NodeId, slot: Slot) -> Option<ConnectionId> {
         let core = self.view.core_of(primary, slot)?;
         let is_from = |incoming: &Incoming| incoming.hello.as_ref().is_some_and(|hello| hello.core == core.0);
         self.links.incoming_of(primary).find(|(_, incoming)| is_from(incoming)).map(|(connection, _)| connection)
@@ -109,7 +118,7 @@ impl Core {
         }
     }
 
-    /// As learner: the primary cannot rebuild it by catch-up.
+    /// As learner: the primary cannot rebuild it by catch-up, or has dropped it for damaged rows.
     pub(crate) fn full_copy_needed(&mut self, node: NodeId, slots: &Slots) {
         let Some(cluster) = &mut self.cluster else { return };
         for (keyspace, slot, wanted) in slots.iter() {
@@ -121,7 +130,11 @@ impl Core {
                 cluster.roles.set_asked(keyspace, slot, false);
                 cluster.rebuild.learner.asked.remove(&(keyspace, slot));
                 cluster.rebuild.learner.wanted.remove(&(keyspace, slot));
-                cluster.want_full_copy((keyspace, slot));
+                if cluster.rebuild.repairs.must_wait((keyspace, slot)) {
+                    cluster.forget_rows((keyspace, slot));
+                } else {
+                    cluster.want_full_copy((keyspace, slot));
+                }
             }
         }
     }

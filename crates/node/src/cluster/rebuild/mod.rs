@@ -11,6 +11,7 @@
 //! |---|---|
 //! | assigned | held and in sync before → wanted by catch-up · held, after a restart → own tail is walked · else → wiped |
 //! | own tail is walked | the keys that may be here alone are to be fetched → wanted by catch-up |
+//! | damaged rows are found while it serves | [`repair`] |
 //! | wiped | no row of before is left → wanted by full copy |
 //! | wanted | the primary has a connection here and there is room → asked |
 //! | asked | gets writes and images · `FULL_NEEDED` → wiped · in sync by the metadata → over |
@@ -32,9 +33,12 @@ pub(crate) mod learner_state;
 pub(crate) mod progress;
 pub(crate) mod queue;
 pub(crate) mod relaid;
+pub(crate) mod repair;
+pub(crate) mod repair_state;
 pub(crate) mod report;
 pub(crate) mod requests;
 pub(crate) mod state;
 pub(crate) mod storing;
 pub(crate) mod turn;
+pub(crate) mod verification;
 pub(crate) mod wiping;

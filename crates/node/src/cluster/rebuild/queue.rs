@@ -20,10 +20,12 @@ const DROPPED_US_MIN: u64 = 10_000_000;
 
 const DROPPED_US_MAX: u64 = 600_000_000;
 
-/// The shard's numbers for wiping, and for the walk over what may be here alone.
+/// The shard's numbers for wiping, for the walk over what may be here alone, and for the verification of slots. Those of replicas follow.
 pub(crate) const WIPE: u32 = 0;
 
 pub(crate) const OWN_TAIL: u32 = 1;
+
+pub(crate) const VERIFY: u32 = 2;
 
 /// Something that a replica is to be sent.
 pub(crate) enum Job {
@@ -154,7 +156,7 @@ impl Queues {
         let Self { by_target, numbers, .. } = self;
         by_target.entry(target).or_insert_with(|| {
             *numbers += 1;
-            ReplicaQueue { number: OWN_TAIL + *numbers, ..ReplicaQueue::default() }
+            ReplicaQueue { number: VERIFY + *numbers, ..ReplicaQueue::default() }
         })
     }
 

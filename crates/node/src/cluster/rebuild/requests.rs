@@ -19,7 +19,7 @@ enum Answer {
     /// It is being rebuilt so. Who asks again may not know that it was heard.
     GoOn,
     Begin,
-    /// What it has missed is not known.
+    /// What it has missed is not known, or its rows are damaged.
     AllNeeded,
 }
 
@@ -50,6 +50,7 @@ impl Core {
             cluster.rebuild.queues.postponed.push((target, method, slots.clone()));
             return;
         }
+        cluster.rebuild.verification.forget_old(now_us);
         let known = cluster.rebuild.catch_up.known_of(target.0).map(Sequence).filter(|known| !self.shard.purged_above(*known));
         let (mut changed, mut unknown) = (Vec::new(), Slots::default());
         for (name, slot, wanted) in slots.iter() {
@@ -57,9 +58,10 @@ impl Core {
             let queue = cluster.view.assignment(keyspace, slot).and_then(|assignment| assignment.rebuild_of(target.0));
             let Some(named) = queue.filter(|queue| queue.0 == wanted) else { continue };
             let tables: Vec<_> = cluster.view.tables_of(keyspace).collect();
+            let is_known = known.is_some() && !cluster.is_repaired((keyspace, slot), target.0);
             let Some(local) = cluster.roles.get_mut(keyspace, slot).filter(|local| local.role == Role::Primary) else { continue };
             let begun = local.rebuilding.iter().find(|(node, queue, _)| (*node, *queue) == (target.0, named)).map(|(.., method)| *method);
-            match Answer::to(method, begun, known.is_some()) {
+            match Answer::to(method, begun, is_known) {
                 Answer::GoOn => continue,
                 Answer::AllNeeded => {
                     unknown.push(name, slot, wanted);

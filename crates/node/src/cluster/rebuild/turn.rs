@@ -3,7 +3,7 @@
 use crate::cluster::core::ClusterCore;
 use crate::cluster::links::remote_core::RemoteCore;
 use crate::cluster::rebuild::learner_state::Learner;
-use crate::cluster::rebuild::queue::{OWN_TAIL, Queues, ReplicaQueue, WIPE};
+use crate::cluster::rebuild::queue::{OWN_TAIL, Queues, ReplicaQueue, VERIFY, WIPE};
 use crate::cluster::rebuild::state::Rebuild;
 use crate::cluster::replication::pacing::Slice;
 use crate::core::Core;
@@ -20,6 +20,7 @@ const URGENT_CHUNKS_PER_TURN: usize = 16;
 enum Task {
     Wipe,
     OwnTail,
+    Verify,
     Rebuild(RemoteCore),
 }
 
@@ -32,9 +33,10 @@ impl Core {
         let mut ready: BTreeSet<u32> = self.shard.take_scans_ready().collect();
         let cluster = self.cluster.as_mut()?;
         ready.extend(self.shard.end_scans(|number| number == BACKUP_SCAN || number == VECTORS_SCAN || cluster.rebuild.scans(number)));
-        let ClusterCore { rebuild: Rebuild { queues, learner, .. }, links, replication, .. } = &mut **cluster;
+        let ClusterCore { rebuild: Rebuild { queues, learner, verification, .. }, links, replication, .. } = &mut **cluster;
         learner.wipe_waits &= !ready.contains(&WIPE);
         learner.own_tail.waits &= !ready.contains(&OWN_TAIL);
+        verification.waits &= !ready.contains(&VERIFY);
         for (target, queue) in &mut queues.by_target {
             queue.waits &= !ready.contains(&queue.number);
             if let Some(link) = links.outgoing.get(target) {
@@ -67,8 +69,9 @@ impl Core {
     /// A slice of what clients need not wait for. Returns the time at which to go on.
     fn migrate<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, targets: &[RemoteCore]) -> Option<u64> {
         let cluster = self.cluster.as_mut()?;
-        let Rebuild { queues: Queues { by_target, next_task, .. }, learner: Learner { wipes, own_tail, .. }, .. } = &cluster.rebuild;
-        let is_idle = wipes.is_empty() && own_tail.walk.is_none() && own_tail.next_slots.is_empty();
+        let Rebuild { queues: Queues { by_target, next_task, .. }, learner: Learner { wipes, own_tail, .. }, verification, .. } =
+            &cluster.rebuild;
+        let is_idle = wipes.is_empty() && own_tail.walk.is_none() && own_tail.next_slots.is_empty() && verification.is_idle();
         if is_idle && by_target.values().all(|queue| queue.jobs.is_empty()) {
             cluster.note_progress(reactor.now().monotonic_us, false);
             return None;
@@ -76,7 +79,7 @@ impl Core {
         let mut slice = Slice::begin(cluster.replication.budget, reactor.clock_us());
         let mut due_us = cluster.replication.rest.due_us(reactor.slept_us(), reactor.clock_us());
         if due_us.is_none() {
-            let mut tasks = VecDeque::from([Task::Wipe, Task::OwnTail]);
+            let mut tasks = VecDeque::from([Task::Wipe, Task::OwnTail, Task::Verify]);
             tasks.extend(targets.iter().map(|target| Task::Rebuild(*target)));
             let first = *next_task % tasks.len();
             tasks.rotate_left(first);
@@ -84,6 +87,7 @@ impl Core {
                 let worked = match task {
                     Task::Wipe => self.wipe(reactor),
                     Task::OwnTail => self.walk_own_tail(reactor),
+                    Task::Verify => self.verify(reactor),
                     Task::Rebuild(target) => self.send_images(reactor, target),
                 };
                 // One that has nothing to do is out, and takes no time.

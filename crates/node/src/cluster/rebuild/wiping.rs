@@ -58,6 +58,7 @@ impl Core {
             }
             Err(error) => {
                 tracing::error!(core = self.core.0, %error, "a slot cannot be emptied for a full copy; the slot stays without this replica");
+                cluster.rebuild.repairs.wipe_failed(place);
                 cluster.rebuild.learner.wipes.pop_front();
             }
         }

@@ -109,6 +109,13 @@ impl RoutedRequests {
         }
     }
 
+    /// Here it cannot be read, though any replica would do: the primary is asked.
+    pub(crate) fn leave_to_primary(&mut self, id: u32) {
+        if let Some(routed) = self.all.get_mut(&id) {
+            routed.route.reads_any = false;
+        }
+    }
+
     pub(crate) fn unsent(&mut self, id: u32) {
         if let Some(routed) = self.all.get_mut(&id) {
             routed.answer_by_us = None;

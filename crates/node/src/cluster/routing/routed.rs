@@ -95,7 +95,10 @@ impl Core {
         let Some(cluster) = &mut self.cluster else { return };
         let may_repeat = |routed: &Routed| !routed.route.is_write && now_us < routed.deadline_us;
         let is_sent_again = match &outcome {
-            Err(ShardError::NotPrimary) => true,
+            Err(ShardError::NotPrimary) => {
+                cluster.routing.routed.leave_to_primary(id);
+                true
+            }
             Err(ShardError::OutcomeUnknown) => cluster.routing.routed.all.get(&id).is_some_and(may_repeat),
             _ => false,
         };
