@@ -27,12 +27,13 @@ step_done() {
 
 digest() { cat -- "$@" | sha256sum | cut -d' ' -f1; }
 
-# fetch_jars DIRECTORY OUT: copies the dependencies that DIRECTORY/pom.xml names into OUT, with Maven.
+# fetch_jars DIRECTORY OUT [copy]: copies the dependencies that DIRECTORY/pom.xml names into OUT, with Maven; with `copy` its artifact items,
+# which may be several versions of one artifact.
 fetch_jars() {
   local log="$cache/log/maven.log"
   rm -rf "$2"
   mkdir -p "$2"
-  (cd "$1" && mvn -B -q -Dmaven.repo.local="$cache/m2" dependency:copy-dependencies -DoutputDirectory="$2") > "$log" 2>&1 && return
+  (cd "$1" && mvn -B -q -Dmaven.repo.local="$cache/m2" "dependency:${3:-copy-dependencies}" -DoutputDirectory="$2") > "$log" 2>&1 && return
   cat "$log"
   say "Maven could not fetch what $1/pom.xml names"
   return 1

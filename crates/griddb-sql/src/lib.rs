@@ -44,7 +44,7 @@ mod places;
 mod port;
 mod query_text;
 mod readers;
-mod request;
+pub mod request;
 mod result;
 mod rows;
 mod running;

@@ -22,9 +22,9 @@ use sql::Value;
 use sql::time::Moment;
 
 /// A statement of SQL, and whatever is done with it.
-pub(crate) const SQL_EXECUTE: i32 = 400;
+pub const SQL_EXECUTE: i32 = 400;
 /// Ends a statement that runs. It has no reply of its own.
-pub(crate) const SQL_CANCEL: i32 = 401;
+pub const SQL_CANCEL: i32 = 401;
 
 /// The most rows of parameters.
 const ROWS_MAX: i64 = 100_000;
@@ -33,14 +33,20 @@ const ANY: u8 = 0xFF;
 
 /// What to do with a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Operation {
+pub enum Operation {
+    /// Of whatever kind it is.
     Execute,
+    /// Say which parameters it has.
     Prepare,
+    /// It has to read.
     Query,
+    /// It has to write.
     Update,
     /// As `Execute`, of the driver's own.
     Metadata,
+    /// Give more of its rows.
     Fetch,
+    /// It is over.
     Close,
 }
 
@@ -55,21 +61,23 @@ impl Operation {
 
 /// What a client asks.
 #[derive(Debug)]
-pub(crate) struct SqlRequest<'a> {
-    pub(crate) operation: Operation,
-    pub(crate) query: i64,
+pub struct SqlRequest<'a> {
+    /// What to do.
+    pub operation: Operation,
+    /// The client's number of the query.
+    pub query: i64,
     /// One that is over.
-    pub(crate) former: i64,
+    pub former: i64,
     /// Rows of parameters; none if the statement came without.
-    pub(crate) parameters: Option<Vec<Vec<Value>>>,
+    pub parameters: Option<Vec<Vec<Value>>>,
     /// The statement; none if it is that of the query's number.
-    pub(crate) text: Option<&'a str>,
+    pub text: Option<&'a str>,
     /// 0 if it may take any time.
-    pub(crate) timeout_ms: u64,
+    pub timeout_ms: u64,
     /// 0 if the result may have any number of rows.
-    pub(crate) rows_max: u64,
+    pub rows_max: u64,
     /// 0 if as many rows may come at once as the server likes.
-    pub(crate) page_rows: u64,
+    pub page_rows: u64,
 }
 
 impl<'a> SqlRequest<'a> {
@@ -77,7 +85,7 @@ impl<'a> SqlRequest<'a> {
     ///
     /// # Errors
     /// They are none.
-    pub(crate) fn read(mut reader: Reader<'a>) -> Result<Self, GridError> {
+    pub fn read(mut reader: Reader<'a>) -> Result<Self, GridError> {
         reader.uuid()?;
         let is_new = reader.u8()? != 2;
         let operation = Operation::of_wire(reader.i32()?)?;
@@ -112,7 +120,7 @@ impl<'a> SqlRequest<'a> {
 ///
 /// # Errors
 /// It names none.
-pub(crate) fn read_cancel(mut reader: Reader<'_>) -> Result<i64, GridError> {
+pub fn read_cancel(mut reader: Reader<'_>) -> Result<i64, GridError> {
     reader.uuid()?;
     reader.i64()
 }
@@ -143,12 +151,15 @@ fn read_parameters(reader: &mut Reader<'_>) -> Result<Vec<Vec<Value>>, GridError
     let all = row_bytes.checked_mul(rows as usize).ok_or(GridError::malformed("more rows than there are"))?;
     let mut parts = Reader::new(table.take(all)?);
     let rest = table.rest();
+    // Each row has its own variable part: together they are no more than there is.
+    let mut unread = rest.len();
     let mut read = Vec::with_capacity(rows as usize);
     for _ in 0..rows {
-        let mut variable = Reader::new(&[]);
+        let (mut variable, mut start) = (Reader::new(&[]), 0);
         if variable_columns > 0 {
             let offset = usize::try_from(parts.i64()?).map_err(|_| GridError::malformed("a negative offset"))?;
             variable = Reader::new(rest.get(offset..).ok_or(GridError::malformed("an offset beyond the end"))?);
+            start = variable.rest().len();
             variable.var_size()?;
         }
         let nulls = parts.take(null_bytes)?;
@@ -157,6 +168,8 @@ fn read_parameters(reader: &mut Reader<'_>) -> Result<Vec<Vec<Value>>, GridError
             let value = read_value(*kind, &mut parts, &mut variable)?;
             row.push(if nulls[at / 8] >> (at % 8) & 1 == 1 { Value::Null } else { value });
         }
+        let bytes = start - variable.rest().len();
+        unread = unread.checked_sub(bytes).ok_or(GridError::malformed("rows that have a variable part together"))?;
         read.push(row);
     }
     Ok(read)

@@ -60,26 +60,6 @@ fn an_execution_is_read() {
     assert_eq!(request.parameters, Some(vec![values()]));
 }
 
-#[test]
-fn arbitrary_bytes_are_refused_or_read() {
-    let whole = execution(&values());
-    let mut state = 3_u64;
-    let mut random = |below: usize| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as usize % below
-    };
-    for _ in 0..50_000 {
-        let mut bytes = whole.clone();
-        for _ in 0..=random(4) {
-            let at = random(bytes.len());
-            bytes[at] = random(256) as u8;
-        }
-        bytes.truncate(random(bytes.len() + 1));
-        let _ = SqlRequest::read(Reader::new(&bytes));
-        let _ = crate::request::read_cancel(Reader::new(&bytes));
-    }
-}
-
 fn column(name: &str, element: ElementType) -> ColumnDefinition {
     ColumnDefinition { name: name.to_owned(), element, is_array: false, is_not_null: false }
 }

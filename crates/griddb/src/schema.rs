@@ -1,5 +1,9 @@
 //! Schemas as clients send and get them: columns with types, and which of them make the row key.
 
+mod by_name;
+
+pub(crate) use by_name::ByName;
+
 use crate::instant::{NANO_BYTES, Precision};
 use crate::name::ContainerName;
 use crate::partitioning::Partitioning;
@@ -235,6 +239,11 @@ pub struct Definition {
     pub partitioning: Option<Arc<Partitioning>>,
 }
 
+/// Columns by their names.
+pub(crate) fn names_of(columns: &[ColumnDefinition]) -> ByName {
+    ByName::new(columns.iter().map(|column| column.name.as_str()))
+}
+
 /// Columns and the number of those that make the key.
 pub fn read_columns(reader: &mut Reader<'_>) -> Result<(Vec<ColumnDefinition>, usize), GridError> {
     let invalid = |message: &'static str| GridError::new(ErrorCode::DS_DS_SCHEMA_INVALID, message);
@@ -250,14 +259,14 @@ pub fn read_columns(reader: &mut Reader<'_>) -> Result<(Vec<ColumnDefinition>, u
         if name.is_empty() || name.len() > COLUMN_NAME_BYTES_MAX || name.contains(['\n', '\0', ' ']) {
             return Err(invalid("the name of a column is empty, too long or has a space in it"));
         }
-        if columns.iter().any(|other| other.name.eq_ignore_ascii_case(&name)) {
-            return Err(invalid("two columns have one name"));
-        }
         let is_array = flags & ARRAY != 0;
         if is_array && (matches!(element, ElementType::Blob | ElementType::Geometry) || element.is_precise_time()) {
             return Err(invalid("there are no arrays of BLOB, GEOMETRY, TIMESTAMP(6) and TIMESTAMP(9)"));
         }
         columns.push(ColumnDefinition { name, element, is_array, is_not_null: flags & NOT_NULL != 0 });
+    }
+    if names_of(&columns).has_one_twice() {
+        return Err(invalid("two columns have one name"));
     }
     let key_len = usize::try_from(reader.i16()?).map_err(|_| GridError::malformed("a negative count"))?;
     if key_len > count {
@@ -291,10 +300,26 @@ impl Definition {
     /// Whether these are its columns, in whatever order, with the same key.
     #[must_use]
     pub fn has_columns(&self, kind: Kind, columns: &[ColumnDefinition], key_len: usize) -> bool {
-        self.kind == kind
-            && self.has_key(columns, key_len)
-            && self.columns.len() == columns.len()
-            && self.columns.iter().all(|own| columns.iter().any(|other| own.is_same(other)))
+        self.positions_among(kind, (columns, &names_of(columns)), key_len).is_some()
+    }
+
+    /// Where each of its columns is among these; none if they are others, or make another key.
+    pub(crate) fn positions_among(
+        &self,
+        kind: Kind,
+        (columns, by_name): (&[ColumnDefinition], &ByName),
+        key_len: usize,
+    ) -> Option<Vec<usize>> {
+        if self.kind != kind || !self.has_key(columns, key_len) || self.columns.len() != columns.len() {
+            return None;
+        }
+        let position = |(at, own): (usize, &ColumnDefinition)| {
+            if own.is_same(&columns[at]) {
+                return Some(at);
+            }
+            by_name.position(&own.name).filter(|position| own.is_same(&columns[*position]))
+        };
+        self.columns.iter().enumerate().map(position).collect()
     }
 
     /// Whether the first of these columns make its row key.
@@ -303,3 +328,6 @@ impl Definition {
         self.key_len == key_len && keys.len() == key_len && keys.into_iter().all(|(own, other)| own.is_same(other))
     }
 }
+
+#[cfg(test)]
+mod tests;

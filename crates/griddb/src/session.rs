@@ -261,7 +261,7 @@ impl Session {
             let start = out.len();
             if let Err(error) = self.answer(&statement, body, out, server) {
                 out.truncate(start);
-                statement.reply.write_error(Status::StatementError, &error, out);
+                statement.reply.write_error(status_of(&error), &error, out);
             }
         }
     }
@@ -349,6 +349,11 @@ impl Session {
             }
         }
     }
+}
+
+/// The status that a refusal has. Clients of one process share connections: who meets one on which another one's log-in was refused connects again.
+fn status_of(error: &GridError) -> Status {
+    if error.code == ErrorCode::TXN_AUTH_REQUIRED { Status::NodeError } else { Status::StatementError }
 }
 
 /// Whether CONNECT says that its client would speak TLS: it does, if it is offered.

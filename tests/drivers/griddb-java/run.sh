@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# GridDB's Java suite: client 5.6; connections, containers, types, row keys, TQL, time series, many containers at once, row sets in parts, limits, restarts.
+# GridDB's Java suite: client 5.6, and what 4.0 to 5.3 can; connections, containers, types, row keys, TQL, time series, many containers at once, row sets in parts, limits, restarts.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../junit.sh"

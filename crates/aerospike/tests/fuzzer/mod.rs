@@ -1,4 +1,4 @@
-//! Mutations of what clients send.
+//! Mutations of what clients send: for the tests of this crate, and of others that name this file.
 //!
 //! `TARNDB_FUZZ_ITERATIONS` sets the number of mutations a target (default 20000), `TARNDB_FUZZ_SEED` the seed that a failure names.
 
@@ -27,7 +27,8 @@ pub(crate) fn fuzz(target: &str, corpus: &[Vec<u8>], mut check: impl FnMut(&[u8]
             mutate(&mut bytes, corpus, &mut rng);
         }
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| check(&bytes, &mut rng))) {
-            eprintln!("TARNDB_FUZZ_SEED={seed} TARNDB_FUZZ_ITERATIONS=1 cargo test -p tarndb-aerospike --test {target}");
+            let package = env!("CARGO_PKG_NAME");
+            eprintln!("TARNDB_FUZZ_SEED={seed} TARNDB_FUZZ_ITERATIONS=1 cargo test -p {package} --test {target}");
             resume_unwind(panic);
         }
     }
@@ -47,9 +48,11 @@ fn mutate(bytes: &mut Vec<u8>, corpus: &[Vec<u8>], rng: &mut Rng) {
         }
         // A length, a count or a flag is what most bytes are part of: one, two or four bytes become an edge.
         4 => {
-            let edge = EDGES[rng.below(EDGES.len() as u64) as usize].to_be_bytes();
+            let edge = EDGES[rng.below(EDGES.len() as u64) as usize];
             let width = 1 << rng.below(3);
-            for (target, source) in bytes.iter_mut().skip(at).zip(&edge[4 - width..]) {
+            let (big, little) = (edge.to_be_bytes(), edge.to_le_bytes());
+            let edge = if rng.below(2) == 0 { &big[4 - width..] } else { &little[..width] };
+            for (target, source) in bytes.iter_mut().skip(at).zip(edge) {
                 *target = *source;
             }
         }

@@ -1,6 +1,7 @@
 //! Statements about containers.
 
 use super::request::{ANY, Request, check_undivided};
+use super::rows;
 use super::work::Work;
 use crate::container::{Container, ContainerChange};
 use crate::partitioning::{Division, Partitioning};
@@ -116,7 +117,8 @@ pub(super) fn properties(request: &Request<'_>, statement: &Statement<'_>, out: 
     let first = ContainerName::read(&mut reader)?;
     let count = reader.count()?;
     let wanted = reader.take(count)?;
-    write_properties(told(request, &first, version)?, wanted, out);
+    let start = out.len();
+    write_properties(told(request, &first, version)?, wanted, start, out)?;
     if reader.rest().is_empty() {
         return Ok(());
     }
@@ -127,7 +129,7 @@ pub(super) fn properties(request: &Request<'_>, statement: &Statement<'_>, out: 
     put_i32(out, names - 1);
     for _ in 1..names {
         let name = ContainerName::read(&mut reader)?;
-        write_properties(told(request, &name, version)?, wanted, out);
+        write_properties(told(request, &name, version)?, wanted, start, out)?;
     }
     Ok(())
 }
@@ -219,9 +221,10 @@ fn write_identity(container: &Container, out: &mut Vec<u8>) {
     container.definition.name.write(out);
 }
 
-fn write_properties(container: Option<&Container>, wanted: &[u8], out: &mut Vec<u8>) {
+/// Appends a container's properties to the answer, which begins at `answer`.
+fn write_properties(container: Option<&Container>, wanted: &[u8], answer: usize, out: &mut Vec<u8>) -> Result<(), GridError> {
     out.push(u8::from(container.is_some()));
-    let Some(container) = container else { return };
+    let Some(container) = container else { return Ok(()) };
     put_i32(out, wanted.len() as i32);
     for key in wanted {
         out.push(*key);
@@ -257,5 +260,7 @@ fn write_properties(container: Option<&Container>, wanted: &[u8], out: &mut Vec<
         }
         let length = (out.len() - start - 4) as u32;
         out[start..start + 4].copy_from_slice(&length.to_le_bytes());
+        rows::check_reply(out.len() - answer)?;
     }
+    Ok(())
 }

@@ -7,7 +7,7 @@ use super::{by_key, rows};
 use crate::container::Container;
 use crate::failure::Failure;
 use crate::row::{RowReader, RowSet, SentRow};
-use crate::schema::{ColumnDefinition, Kind, read_columns, write_columns};
+use crate::schema::{ByName, ColumnDefinition, Kind, names_of, read_columns, write_columns};
 use crate::wire::{Options, Reader, put_i32};
 use crate::{ContainerName, ElementType, ErrorCode, GridError};
 use model::operation::{Context, Direction, FIRST_ROW_BYTE, RowStore, Visit, WriteSet};
@@ -17,6 +17,8 @@ use std::sync::Arc;
 const PARTS_MAX: usize = 65_536;
 /// So many rows of a predicate's keys are read from the device at a time: a statement of clients' usual thousand begins anew a few times at most.
 const KEYS_AT_ONCE: usize = 256;
+/// How many row keys a statement looks for: those of a predicate for each container that it is for.
+const KEYS_MAX: usize = 1 << 20;
 /// The type of a row key of several columns.
 const COMPOSITE: u8 = 0xFF;
 
@@ -61,6 +63,7 @@ impl<'a> PutContainers<'a> {
 struct SentSchema {
     kind: Kind,
     columns: Vec<ColumnDefinition>,
+    by_name: ByName,
     key_len: usize,
 }
 
@@ -68,18 +71,19 @@ impl SentSchema {
     fn read(reader: &mut Reader<'_>) -> Result<Self, GridError> {
         let kind = Kind::of_wire(reader.u8()?)?.ok_or(GridError::malformed("a schema without a type of container"))?;
         let (columns, key_len) = read_columns(reader)?;
-        Ok(Self { kind, columns, key_len })
+        Ok(Self { kind, by_name: names_of(&columns), columns, key_len })
     }
 
     fn read_rows<'a>(&self, container: &Container, reader: &mut Reader<'a>) -> Result<Vec<SentRow<'a>>, GridError> {
-        let definition = &container.definition;
-        if !definition.has_columns(self.kind, &self.columns, self.key_len) {
-            let message = format!("the rows for the container {} have other columns than it", definition.name);
-            return Err(GridError::new(ErrorCode::DS_DS_SCHEMA_INVALID, message));
-        }
-        let position = |column: &ColumnDefinition| self.columns.iter().position(|sent| sent.name.eq_ignore_ascii_case(&column.name));
-        let positions: Vec<usize> = definition.columns.iter().filter_map(position).collect();
         let rows_count = reader.i64()?;
+        if rows_count == 0 {
+            return Ok(Vec::new());
+        }
+        let definition = &container.definition;
+        let positions = definition.positions_among(self.kind, (&self.columns, &self.by_name), self.key_len).ok_or_else(|| {
+            let message = format!("the rows for the container {} have other columns than it", definition.name);
+            GridError::new(ErrorCode::DS_DS_SCHEMA_INVALID, message)
+        })?;
         let mut rows = RowReader::new(&self.columns, rows_count, reader)?.read_all()?;
         if !positions.iter().enumerate().all(|(position, sent)| position == *sent) {
             rows.iter_mut().for_each(|row| row.reorder(&positions));
@@ -112,7 +116,9 @@ struct Keys<'a> {
 
 /// GET_MULTIPLE_CONTAINER_ROWS.
 pub(super) struct GetContainers<'a> {
-    parts: Vec<(&'a Arc<Container>, Wanted)>,
+    predicates: Vec<SentPredicate<'a>>,
+    /// Each container, and which predicate is for it: its keys are decoded when it is its turn, as one predicate may be for many containers.
+    parts: Vec<(&'a Arc<Container>, usize)>,
 }
 
 /// Encoded row keys.
@@ -128,20 +134,26 @@ impl<'a> GetContainers<'a> {
         let predicates = count(&mut reader)?;
         let predicates = (0..predicates).map(|_| SentPredicate::read(&mut reader)).collect::<Result<Vec<_>, _>>()?;
         let containers = count(&mut reader)?;
-        let mut parts = Vec::with_capacity(containers.min(PARTS_MAX));
+        let (mut parts, mut keys) = (Vec::with_capacity(containers.min(PARTS_MAX)), 0);
         for _ in 0..containers {
             check_options(&Options::read(&mut reader)?)?;
             let name = ContainerName::read(&mut reader)?;
-            let predicate = usize::try_from(reader.i32()?).ok().and_then(|predicate| predicates.get(predicate));
-            let predicate = predicate.ok_or(GridError::malformed("a predicate that is not listed"))?;
+            let at = usize::try_from(reader.i32()?).unwrap_or(usize::MAX);
+            let predicate = predicates.get(at).ok_or(GridError::malformed("a predicate that is not listed"))?;
             // A container that is not there has no rows.
             if let Some(container) = request.allowed(&name, READ)? {
                 check_undivided(container)?;
                 container.check_client(version)?;
-                parts.push((container, predicate.of(container)?));
+                predicate.check(container)?;
+                keys += predicate.keys();
+                if keys > KEYS_MAX {
+                    let message = format!("a statement asks for at most {KEYS_MAX} row keys: ask for fewer at a time");
+                    return Err(GridError::new(ErrorCode::CM_LIMITS_EXCEEDED, message));
+                }
+                parts.push((container, at));
             }
         }
-        Ok(Self { parts })
+        Ok(Self { predicates, parts })
     }
 
     pub(super) fn containers(&self) -> impl Iterator<Item = &'a Arc<Container>> + '_ {
@@ -154,21 +166,22 @@ impl<'a> GetContainers<'a> {
         for (container, _) in &self.parts {
             out.push(container.definition.kind as u8);
             write_columns(container.definition.columns.iter(), container.definition.key_len, out);
+            rows::check_reply(out.len())?;
         }
         put_i32(out, self.parts.len() as i32);
-        for (index, (container, wanted)) in self.parts.iter().enumerate() {
+        for (index, (container, predicate)) in self.parts.iter().enumerate() {
             container.definition.name.write(out);
             put_i32(out, index as i32);
             let mut found = RowSet::new(container, true, rows::REPLY_BYTES_MAX.saturating_sub(out.len()));
-            match wanted {
+            match self.predicates[*predicate].of(container)? {
                 Wanted::Range { from, to } => {
-                    rows::scan(container, (from, to.as_deref()), Direction::Forward, store, |row| {
+                    rows::scan(container, (&from, to.as_deref()), Direction::Forward, store, |row| {
                         found.push(row)?;
                         Ok(Visit::Continue)
                     })?;
                 }
                 Wanted::Distinct(keys) => {
-                    visit_at_once(container, (keys, KEYS_AT_ONCE), store, |row| {
+                    visit_at_once(container, (&keys, KEYS_AT_ONCE), store, |row| {
                         found.push(row)?;
                         Ok(Visit::Continue)
                     })?;
@@ -235,12 +248,26 @@ impl<'a> SentPredicate<'a> {
         Ok(Self { types, predicate })
     }
 
-    fn of(&self, container: &Container) -> Result<Wanted, GridError> {
+    /// How many row keys it looks for in a container.
+    fn keys(&self) -> usize {
+        match &self.predicate {
+            Predicate::Range { .. } | Predicate::CompositeRange { .. } => 1,
+            Predicate::Distinct(keys) => keys.count,
+        }
+    }
+
+    /// Refuses a container whose row key has other types.
+    fn check(&self, container: &Container) -> Result<(), GridError> {
         let columns = container.key_columns();
         if !columns.iter().map(|column| column.element).eq(self.types.iter().copied()) {
             let message = format!("the predicate has other types than the row key of {}", container.definition.name);
             return Err(GridError::new(ErrorCode::DS_COL_ROWKEY_INVALID, message));
         }
+        Ok(())
+    }
+
+    /// The row keys, as a container has them.
+    fn of(&self, container: &Container) -> Result<Wanted, GridError> {
         let one = |keys: &Keys<'_>| rows::read_key(container, &mut Reader::new(keys.bytes));
         Ok(match &self.predicate {
             Predicate::Range { from, to } => Wanted::Range {

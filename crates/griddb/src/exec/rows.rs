@@ -14,6 +14,18 @@ use model::row::{Deletion, RowWriter, Stamp};
 /// How many bytes of rows a reply has at most.
 pub(super) const REPLY_BYTES_MAX: usize = 32 << 20;
 
+/// Refuses an answer about containers that is longer than any is.
+///
+/// # Errors
+/// It is.
+pub(super) fn check_reply(bytes: usize) -> Result<(), GridError> {
+    if bytes <= REPLY_BYTES_MAX {
+        return Ok(());
+    }
+    let message = format!("the answer takes more than {REPLY_BYTES_MAX} bytes: ask for fewer containers at a time");
+    Err(GridError::new(crate::ErrorCode::CM_LIMITS_EXCEEDED, message))
+}
+
 /// Locks the row of a key for a transaction, and gives the number by which a client names it.
 pub(super) type RowLock<'l> = &'l mut dyn FnMut(&[u8]) -> Result<u64, Failure>;
 

@@ -15,6 +15,8 @@ pub struct RowReader<'c, 'a> {
     layout: Layout,
     fixed: Reader<'a>,
     variable: &'a [u8],
+    /// How many bytes of the variable parts no row has had: each row has its own.
+    unread: usize,
     left: usize,
     /// Of each row's number, which some replies have.
     number_bytes: usize,
@@ -47,7 +49,8 @@ impl<'c, 'a> RowReader<'c, 'a> {
         let left = usize::try_from(count).map_err(|_| GridError::malformed("a negative number of rows"))?;
         let bytes = left.checked_mul(number_bytes + layout.fixed_bytes).ok_or(GridError::malformed("more rows than there are"))?;
         let fixed = Reader::new(reader.take(bytes)?);
-        Ok(Self { columns, layout, fixed, variable: reader.rest(), left, number_bytes })
+        let variable = reader.rest();
+        Ok(Self { columns, layout, fixed, variable, unread: variable.len(), left, number_bytes })
     }
 
     /// All rows that are left.
@@ -85,11 +88,11 @@ impl<'c, 'a> RowReader<'c, 'a> {
         let Some(left) = self.left.checked_sub(1) else { return Ok(false) };
         self.left = left;
         self.fixed.take(self.number_bytes)?;
-        let mut variable = Reader::new(&[]);
+        let (mut variable, mut start) = (Reader::new(&[]), 0);
         if self.layout.variable_columns > 0 {
             let offset = usize::try_from(self.fixed.i64()?).map_err(|_| GridError::malformed("a negative offset"))?;
             let rest = self.variable.get(offset..).ok_or(GridError::malformed("an offset beyond the end"))?;
-            variable = Reader::new(rest);
+            (variable, start) = (Reader::new(rest), rest.len());
             if variable.var_size()? != self.layout.variable_columns as u64 {
                 return Err(GridError::malformed("a row with another number of variable columns"));
             }
@@ -106,6 +109,8 @@ impl<'c, 'a> RowReader<'c, 'a> {
             }
             values.push((!is_null).then_some(value));
         }
+        let read = start - variable.rest().len();
+        self.unread = self.unread.checked_sub(read).ok_or(GridError::malformed("rows that have a variable part together"))?;
         Ok(true)
     }
 }

@@ -322,7 +322,10 @@ fn who_is_refused_is_nobody() {
     server.login = Some(Err(refused.clone()));
     let reply = ask(&mut session, &mut server, &login_frame(""));
     assert_eq!(error_of(&reply, false), Some(refused.clone()));
-    assert_eq!(results(&ask(&mut session, &mut server, &frame(statement::GET_ROW, &[]))), Err(10_006));
+    let reply = ask(&mut session, &mut server, &frame(statement::GET_ROW, &[]));
+    assert_eq!(results(&reply), Err(10_006));
+    // Behind the head of the frame, the statement and its number.
+    assert_eq!(reply[32], Status::NodeError as u8, "the client that has it now connects again");
     assert_eq!(server.log_outs, 2, "the server forgets who it was");
     server.login = Some(Ok(Progress::Waiting));
     ask(&mut session, &mut server, &login_frame(""));
