@@ -4,17 +4,14 @@ use crate::audit::{Category, Event, Failure, Operation, RequestTag};
 use cql::language::ast::{Modification, QualifiedName, Resource, Statement};
 use cql::language::parse;
 use cql::plan::{self, ModifyKind, Prepared};
-use cql::wire::{Opcode, StreamId};
+use cql::wire::{FRAME_HEADER_BYTES, Frame, FrameHeader, Opcode, ResponseEnvelope, StreamId};
 use std::sync::Arc;
 
 /// As lines name it.
 pub(super) const PROTOCOL: &str = "cql";
 
-/// An error frame: its header, then code and message.
-const HEADER_BYTES: usize = 9;
-
 /// The code of [`cql::CqlError::Unauthorized`].
-const UNAUTHORIZED: [u8; 4] = 0x2100_u32.to_be_bytes();
+const UNAUTHORIZED: i32 = 0x2100;
 
 /// A request's number on its connection.
 pub(super) fn tag(stream: StreamId) -> RequestTag {
@@ -27,21 +24,26 @@ pub(super) fn tag_of(frame: &[u8]) -> Option<RequestTag> {
     Some(tag(StreamId(i16::from_be_bytes([stream[0], stream[1]]))))
 }
 
+/// Code and message of the error that a reply tells of, if it is one.
+fn read_error(frame: &[u8]) -> Option<(i32, &str)> {
+    if frame.get(4) != Some(&(Opcode::Error as u8)) {
+        return None;
+    }
+    let header = FrameHeader::parse(frame).ok()??;
+    let (_, mut body) = ResponseEnvelope::read(&Frame { header, body: frame.get(FRAME_HEADER_BYTES..)? }).ok()?;
+    Some((body.int().ok()?, body.string().ok()?))
+}
+
 /// The number of the error that a reply tells of, if it is one.
 pub(super) fn error_of(frame: &[u8]) -> Option<i32> {
-    let is_error = frame.get(4) == Some(&(Opcode::Error as u8));
-    is_error.then(|| frame.get(HEADER_BYTES..)?.first_chunk().map(|code| i32::from_be_bytes(*code)))?
+    read_error(frame).map(|(code, _)| code)
 }
 
 /// Why a request failed, if its reply says so.
 pub(super) fn failure_of(frame: &[u8]) -> Option<Failure> {
-    if frame.get(4) != Some(&(Opcode::Error as u8)) {
-        return None;
-    }
-    let body = frame.get(HEADER_BYTES..).unwrap_or_default();
-    let length = body.get(4..6).map_or(0, |length| usize::from(u16::from_be_bytes([length[0], length[1]])));
-    let message = String::from_utf8_lossy(body.get(6..6 + length).unwrap_or_default()).into_owned();
-    Some(if body.starts_with(&UNAUTHORIZED) { Failure::Unauthorized(message) } else { Failure::Other(message) })
+    let (code, message) = read_error(frame)?;
+    let message = message.to_owned();
+    Some(if code == UNAUTHORIZED { Failure::Unauthorized(message) } else { Failure::Other(message) })
 }
 
 pub(super) fn of_plan(prepared: &Arc<Prepared>) -> Event {
@@ -210,7 +212,22 @@ fn mask(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::reply_header::ReplyHeader;
     use super::*;
+    use cql::CqlError;
+    use cql::wire::{ProtocolVersion, add_tracing_id};
+
+    #[test]
+    fn an_error_is_told_also_with_the_id_of_a_trace() {
+        let mut frame = Vec::new();
+        ReplyHeader::new(ProtocolVersion::V4, StreamId(7)).write_error(&CqlError::Unauthorized("no".to_owned()), &mut frame);
+        for _ in 0..2 {
+            assert_eq!(error_of(&frame), Some(UNAUTHORIZED));
+            assert!(matches!(failure_of(&frame), Some(Failure::Unauthorized(message)) if message == "no"));
+            assert_eq!(error_of(&frame[..frame.len() - 1]), None, "cut off");
+            add_tracing_id(&mut frame, 0, &[9; 16]);
+        }
+    }
 
     #[test]
     fn a_text_is_classified_by_what_it_is_and_is_about() {
