@@ -97,7 +97,8 @@ impl ClusterCore {
         let Self { leadership: Leadership { transfer, .. }, roles, rebuild, .. } = self;
         // A primary that ends or leaves takes whom there is; one whose own rows are damaged takes who may have them.
         let repairs = &rebuild.repairs;
-        let may_have = |place: Place, to: NodeId| !repairs.is_in_part(place, to) && (repairs.is_found(place) || !repairs.is_told(place, to));
+        let may_have =
+            |place: Place, to: NodeId| !repairs.is_in_part(place, to) && (repairs.is_found(place) || !repairs.is_told(place, to));
         transfer.wanted.retain(|place, to| leaves || may_have(*place, *to));
         transfer.wanted.extend(handed_over);
         let PrimaryTransfer { wanted, closing, .. } = transfer;

@@ -15,14 +15,17 @@ use crate::cluster::links::frames::{DAMAGED, Slots, is_spoken};
 use crate::cluster::links::remote_core::RemoteCore;
 use crate::cluster::membership::roles::{Place, Role};
 use crate::cluster::rebuild::completion::PROPOSED_SLOTS_MAX;
+use crate::cluster::rebuild::images::CHUNK_BYTES;
+use crate::cluster::rebuild::queue::VERIFY;
 use crate::cluster::rebuild::repair_state::{CHECK_US, Stage};
 use crate::cluster::rebuild::state::Rebuild;
 use crate::core::Core;
 use crate::message::Message;
 use base::{CoreId, Epoch, NodeId, Slot};
 use cluster::{Command, Member, SlotEpochs};
+use engine::WriteBatch;
 use io::{ConnectionId, Reactor};
-use shard::{KeyspaceNumber, Shard};
+use shard::{Chunk, KeyspaceNumber, Shard};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How often a secondary says that it has damaged rows.
@@ -126,6 +129,36 @@ impl Core {
             cluster.leadership.transfer.version = u64::MAX;
             self.serve_slots(&told);
         }
+    }
+
+    /// As primary: reads a chunk of a slot from which a damaged replica is to be dropped; `None` if there is nothing to do for now.
+    pub(crate) fn verify<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<()> {
+        let cluster = self.cluster.as_mut()?;
+        let verification = &mut cluster.rebuild.verification;
+        if verification.waits {
+            return None;
+        }
+        let (place, scan) = verification.first()?;
+        let place = *place;
+        if cluster.roles.get(place.0, place.1).is_none_or(|local| local.role != Role::Primary) {
+            verification.ended(None);
+            return Some(());
+        }
+        let now = reactor.now();
+        match self.shard.scan_slot(now, VERIFY, scan, CHUNK_BYTES, &mut WriteBatch::new()) {
+            Ok(Chunk::More) => {}
+            Ok(Chunk::Waits) => verification.waits = true,
+            // What is damaged the shard has noted.
+            Ok(Chunk::End) => {
+                let is_whole = scan.damaged() == 0;
+                verification.ended(is_whole.then_some(now.monotonic_us));
+            }
+            Err(error) => {
+                tracing::warn!(core = self.core.0, %error, "a slot cannot be read for now: a replica with damaged rows keeps them until it can");
+                verification.ended(None);
+            }
+        }
+        Some(())
     }
 }
 

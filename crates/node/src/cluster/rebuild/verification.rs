@@ -1,15 +1,9 @@
 //! As primary: all rows of a slot are read before a replica leaves those in sync for its damaged ones. That replica wipes the slot, so whatever is damaged here,
 //! too, and that nobody has read yet, would be gone for good.
 
-use crate::cluster::membership::roles::{Place, Role};
-use crate::cluster::rebuild::images::CHUNK_BYTES;
-use crate::cluster::rebuild::queue::VERIFY;
-use crate::core::Core;
-use crate::message::Message;
+use crate::cluster::membership::roles::Place;
 use base::TableId;
-use engine::WriteBatch;
-use io::Reactor;
-use shard::{Chunk, SlotScan};
+use shard::SlotScan;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// For so long a slot whose rows could all be read counts as whole: the replica says in this time that it has damaged rows, again and again.
@@ -47,43 +41,15 @@ impl Verification {
         }
     }
 
-    fn ended(&mut self) {
-        if let Some((place, _)) = self.slots.pop_front() {
-            self.wanted.remove(&place);
-        }
+    /// The slot that is read now.
+    pub(crate) fn first(&mut self) -> Option<&mut (Place, SlotScan)> {
+        self.slots.front_mut()
     }
-}
 
-impl Core {
-    /// Reads a chunk; `None` if there is nothing to do for now.
-    pub(crate) fn verify<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<()> {
-        let cluster = self.cluster.as_mut()?;
-        let verification = &mut cluster.rebuild.verification;
-        if verification.waits {
-            return None;
-        }
-        let (place, scan) = verification.slots.front_mut()?;
-        let place = *place;
-        if cluster.roles.get(place.0, place.1).is_none_or(|local| local.role != Role::Primary) {
-            verification.ended();
-            return Some(());
-        }
-        let now = reactor.now();
-        match self.shard.scan_slot(now, VERIFY, scan, CHUNK_BYTES, &mut WriteBatch::new()) {
-            Ok(Chunk::More) => {}
-            Ok(Chunk::Waits) => verification.waits = true,
-            // What is damaged the shard has noted.
-            Ok(Chunk::End) => {
-                if scan.damaged() == 0 {
-                    verification.whole.insert(place, now.monotonic_us + WHOLE_US);
-                }
-                verification.ended();
-            }
-            Err(error) => {
-                tracing::warn!(core = self.core.0, %error, "a slot cannot be read for now: a replica with damaged rows keeps them until it can");
-                verification.ended();
-            }
-        }
-        Some(())
+    /// The first slot could be read whole by this time, or not.
+    pub(crate) fn ended(&mut self, whole_at_us: Option<u64>) {
+        let Some((place, _)) = self.slots.pop_front() else { return };
+        self.wanted.remove(&place);
+        self.whole.extend(whole_at_us.map(|at_us| (place, at_us + WHOLE_US)));
     }
 }
