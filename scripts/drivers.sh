@@ -123,7 +123,7 @@ run_suite() { # run_suite NAME: 0 passed, 77 skipped, else failed
   return "$status"
 }
 
-seconds_max=${TARNDB_SUITE_SECONDS_MAX:-$([[ ${TARNDB_TEST_LONG:-} == 1 ]] && echo 1800 || echo 900)}
+seconds_max=${TARNDB_SUITE_SECONDS_MAX:-$([[ ${TARNDB_TEST_LONG:-} == 1 ]] && echo 1800 || echo 1500)}
 run_bounded() {
   local status=0
   timeout --kill-after=10 "$seconds_max" bash "$1/run.sh" || status=$?

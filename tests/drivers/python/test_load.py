@@ -126,15 +126,23 @@ def test_hot_partitions_are_found_among_others(loaded, boss):
     read = boss.prepare("SELECT v FROM ks.t WHERE k = ?")
     write = boss.prepare("INSERT INTO ks.pairs (a, b, c, v) VALUES (?, ?, ?, ?)")
     masked = boss.prepare("SELECT k FROM ks.masked WHERE k = ?")
-    execute_concurrent_with_args(boss, read, [(4242,) if number % 2 else (number,) for number in range(8_000)])
-    execute_concurrent_with_args(boss, write, [("it's", 7, number, 1) for number in range(4_000)])
-    execute_concurrent_with_args(boss, masked, [(99,)] * 4_000)
-    found = list(boss.execute("SELECT * FROM system_views.hot_partitions WHERE keyspace_name = 'ks' AND table_name = 't'"))
-    hottest = max(found, key=lambda row: row.samples)
-    assert hottest.partition_key == "4242" and 2 <= hottest.samples <= 60 and hottest.requests_per_second > 0 and 0 < hottest.share < 1
-    [pair] = boss.execute("SELECT * FROM system_views.hot_partitions WHERE keyspace_name = 'ks' AND table_name = 'pairs'")
-    assert pair.partition_key == "'it''s', 7"
-    [masked] = boss.execute("SELECT * FROM system_views.hot_partitions WHERE keyspace_name = 'ks' AND table_name = 'masked'")
-    assert masked.partition_key == "****"
-    shown = {(row["table"], row["partition_key"]) for row in load(loaded, "cassandra")["hot"]}
-    assert {("t", "4242"), ("pairs", "'it''s', 7")} <= shown
+    asked = {
+        ("t", "4242"): (read, [(4242,) if number % 2 else (number,) for number in range(8_000)]),
+        ("pairs", "'it''s', 7"): (write, [("it's", 7, number, 1) for number in range(4_000)]),
+        ("masked", "****"): (masked, [(99,)] * 4_000),
+    }
+    for (table, key), (statement, values) in asked.items():
+        hottest, rounds = ask_until_hot(loaded, boss, table, statement, values)
+        assert hottest.partition_key == key and 0 < hottest.share < 1 and hottest.requests_per_second > 0
+        assert 1 <= hottest.samples <= 60 * rounds
+
+
+def ask_until_hot(loaded, boss, table, statement, values):
+    """What is counted is of the last ten to twenty seconds, in which a busy machine may do little."""
+    for rounds in range(1, 11):
+        execute_concurrent_with_args(boss, statement, values)
+        found = list(boss.execute("SELECT * FROM system_views.hot_partitions WHERE keyspace_name = 'ks' AND table_name = %s", (table,)))
+        hottest = max(found, key=lambda row: row.samples, default=None)
+        if hottest and (table, hottest.partition_key) in {(row["table"], row["partition_key"]) for row in load(loaded, "cassandra")["hot"]}:
+            return hottest, rounds
+    raise AssertionError(f"nothing is hot in {table}: {found}")
