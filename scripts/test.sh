@@ -66,8 +66,8 @@ else
   stage seeds nice env TARNDB_SEED=301 TARNDB_SEEDS=1700 cargo test --profile quick --workspace --locked --test seeds -- every_promise
   stage seeds-clusters nice env TARNDB_SEED=91 TARNDB_SEEDS=810 cargo test --profile quick --workspace --locked --test cluster -- every_promise
   stage seeds-upgrades nice env TARNDB_SEED=11 TARNDB_SEEDS=40 cargo test --profile quick --workspace --locked --test cluster -- a_cluster_is_upgraded
-  stage seeds-rot nice env TARNDB_SEED=11 TARNDB_SEEDS=30 cargo test --profile quick --workspace --locked --test cluster -- a_device_that_rots
-  stage seeds-repairs nice env TARNDB_SEED=11 TARNDB_SEEDS=4 cargo test --profile quick --workspace --locked --test repair
+  stage seeds-rot nice env TARNDB_SEED=11 TARNDB_SEEDS=20 cargo test --profile quick --workspace --locked --test cluster -- a_device_that_rots
+  stage seeds-repairs nice env TARNDB_SEED=11 TARNDB_SEEDS=2 cargo test --profile quick --workspace --locked --test repair
   stage seeds-indexes nice cargo test --profile quick --workspace --locked --test indexes --test cdc_logs --test containers
   stage seeds-engine nice env TARNDB_SEED=40 TARNDB_SEEDS=200 cargo test --profile quick --workspace --locked --lib -- acknowledged_writes a_walk_over_a_tail
   stage fuzz nice env TARNDB_FUZZ_SEED=20001 TARNDB_FUZZ_ITERATIONS=100000 cargo test --profile quick --workspace --locked --test wire_fuzz --test language_fuzz --test operate_fuzz
