@@ -10,6 +10,9 @@ use base::Rng;
 
 /// Each time a slot is damaged again it waits longer before it is copied; clients of the simulator do not wait for so long.
 const ROTS_MAX: u32 = 3;
+/// So many places of a device rot at once, and as many where something is written.
+const PLACES_MAX: u64 = 100;
+const TRIES_MAX: u32 = 200;
 /// Something happens after so long at most.
 const QUIET_US_MAX: u64 = 2_000_000;
 
@@ -79,10 +82,18 @@ impl BadDevice {
     /// Some bytes of each core's device change.
     fn rot(&mut self) -> &'static str {
         self.rots += 1;
-        let places = 1 + self.rng.below(30);
+        let places = 1 + self.rng.below(PLACES_MAX);
         let machine = self.run.network.machine(self.node).unwrap();
         for core in 0..machine.cores() {
-            (0..places).for_each(|_| machine.disk(core).rot(&mut self.rng));
+            let disk = machine.disk(core);
+            for _ in 0..places {
+                disk.rot(&mut self.rng);
+                // Most of the file is empty.
+                let written = (0..TRIES_MAX).map(|_| self.rng.below(disk.len()) as usize).find(|at| disk.bytes()[*at] != 0);
+                if let Some(at) = written {
+                    disk.damage(at, 1 << self.rng.below(8));
+                }
+            }
         }
         "rot"
     }
