@@ -215,7 +215,7 @@ impl ClusterCore {
 
     /// As primary: whether a learner that wants to catch up has left those in sync for its damaged rows, and is to copy all. It may have left for another reason, and
     /// then it may be needed: rows may be damaged here meanwhile.
-    pub(crate) fn is_repaired(&self, place: Place, node: NodeId) -> bool {
+    pub(crate) fn needs_full_copy(&self, place: Place, node: NodeId) -> bool {
         let Rebuild { repairs, verification, .. } = &self.rebuild;
         repairs.has_left(place, node) && !repairs.is_found(place) && verification.is_whole(place)
     }

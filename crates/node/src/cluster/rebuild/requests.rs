@@ -58,7 +58,7 @@ impl Core {
             let queue = cluster.view.assignment(keyspace, slot).and_then(|assignment| assignment.rebuild_of(target.0));
             let Some(named) = queue.filter(|queue| queue.0 == wanted) else { continue };
             let tables: Vec<_> = cluster.view.tables_of(keyspace).collect();
-            let is_known = known.is_some() && !cluster.is_repaired((keyspace, slot), target.0);
+            let is_known = known.is_some() && !cluster.needs_full_copy((keyspace, slot), target.0);
             let Some(local) = cluster.roles.get_mut(keyspace, slot).filter(|local| local.role == Role::Primary) else { continue };
             let begun = local.rebuilding.iter().find(|(node, queue, _)| (*node, *queue) == (target.0, named)).map(|(.., method)| *method);
             match Answer::to(method, begun, is_known) {
