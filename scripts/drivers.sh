@@ -202,4 +202,9 @@ for name in "${suites[@]}"; do
 done > "$TARNDB_SUITE_LOGS/drivers.txt"
 say "driver suites"
 cat "$TARNDB_SUITE_LOGS/drivers.txt"
+for name in "${suites[@]}"; do
+  # Names of tests, as pytest, TAP, Go and JUnit tell them.
+  grep -qs ' FAILED: ' "$run_directory/results/$name" || continue
+  grep -aE '^(FAILED|ERROR) |^ *not ok |^ *--- FAIL|✘|\[X\]' "$TARNDB_SUITE_LOGS/$name.log" | head -n 20 | sed -E "s/^ *(FAILED |ERROR )?/FAILED $name: /" || true
+done
 [[ ! -e $run_directory/failed ]]

@@ -19,6 +19,7 @@ from cassandra.cluster import Cluster, NoHostAvailable
 from cassandra.policies import ConstantReconnectionPolicy
 
 import server
+from aerospike_settings import patient
 
 NAMESPACE = "test"
 BACK_SECONDS_MAX = 30
@@ -49,7 +50,7 @@ def endpoints():
 @pytest.fixture(scope="session")
 def client(endpoints):
     """Aerospike's."""
-    connected = aerospike.client({"hosts": [endpoints[1]]}).connect()
+    connected = aerospike.client(patient([endpoints[1]])).connect()
     yield connected
     connected.close()
 

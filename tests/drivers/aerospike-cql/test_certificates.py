@@ -11,6 +11,7 @@ from cassandra.cluster import Cluster
 
 import certificates
 import server
+from aerospike_settings import patient
 from conftest import NAMESPACE, split
 
 pytestmark = pytest.mark.skipif(bool(certificates.why_not()), reason=str(certificates.why_not()))
@@ -52,8 +53,7 @@ def connected(guarded, authority, files: tuple[pathlib.Path, pathlib.Path] | Non
     tls = {"enable": True, "cafile": str(authority.file)}
     if files:
         tls |= {"certfile": str(files[0]), "keyfile": str(files[1])}
-    policies = {"auth_mode": aerospike.AUTH_PKI, "login_timeout_ms": 20_000, "read": {"total_timeout": 20_000}}
-    return aerospike.client({"hosts": [(host, port, "localhost")], "tls": tls, "policies": policies}).connect()
+    return aerospike.client(patient([(host, port, "localhost")], {"auth_mode": aerospike.AUTH_PKI}, tls=tls)).connect()
 
 
 def test_a_client_is_served_as_the_role_of_its_certificate(guarded, authority, boss):

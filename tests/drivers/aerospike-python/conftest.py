@@ -16,6 +16,7 @@ import pytest
 from aerospike import exception
 
 import server
+from aerospike_settings import patient
 
 NAMESPACE = "test"
 EXTERNAL = os.environ.get("TARNDB_TEST_AEROSPIKE")
@@ -43,11 +44,8 @@ def endpoint():
 
 
 def connected(endpoint):
-    """A client that has just connected, with time enough for a busy machine."""
-    policy = {"total_timeout": 20_000, "socket_timeout": 20_000}
-    names = ["read", "write", "operate", "remove", "batch", "scan", "query"]
-    config = {"hosts": [endpoint], "lua": {"user_path": MODULES.name}, "policies": {**{name: policy for name in names}, "info": {"timeout": 20_000}}}
-    return aerospike.client(config).connect()
+    """A client that has just connected."""
+    return aerospike.client(patient([endpoint], lua={"user_path": MODULES.name})).connect()
 
 
 @pytest.fixture(scope="session")

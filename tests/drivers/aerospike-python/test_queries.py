@@ -8,7 +8,7 @@ from aerospike import exception, predicates
 from aerospike_helpers import cdt_ctx
 from aerospike_helpers.operations import list_operations
 
-from waiting import wait_until
+from waiting import wait_until, while_it_lasts
 
 LIST, KEYS, VALUES = aerospike.INDEX_TYPE_LIST, aerospike.INDEX_TYPE_MAPKEYS, aerospike.INDEX_TYPE_MAPVALUES
 NUMERIC, STRING, BLOB = aerospike.INDEX_NUMERIC, aerospike.INDEX_STRING, aerospike.INDEX_BLOB
@@ -131,8 +131,12 @@ def test_an_index_follows_its_records(client, indexed):
     # A type that has no index in this set.
     with pytest.raises(exception.IndexNotFound):
         ids(client, indexed, predicates.equals("n", "seven"))
-    client.put(key(2_000), {"id": 2_000, "n": 7}, meta={"ttl": 1})
-    assert 2_000 in ids(client, indexed, predicates.equals("n", 7))
+
+    def found_while_it_lives(seconds):
+        client.put(key(2_000), {"id": 2_000, "n": 7}, meta={"ttl": seconds})
+        assert 2_000 in ids(client, indexed, predicates.equals("n", 7))
+
+    while_it_lasts(found_while_it_lives)
     wait_until(lambda: client.exists(key(2_000))[1] is None)
     assert ids(client, indexed, predicates.equals("n", 7)) == sevens
     client.truncate("test", indexed, 0)

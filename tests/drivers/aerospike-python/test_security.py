@@ -11,6 +11,7 @@ from aerospike import exception
 from aerospike_helpers.operations import operations
 
 import server
+from aerospike_settings import patient
 from conftest import EXTERNAL, MODULES, NAMESPACE
 
 pytestmark = pytest.mark.skipif(bool(EXTERNAL) and "TARNDB_TEST_RESTART" not in os.environ, reason="the server under test is not TarnDB")
@@ -29,18 +30,15 @@ def guarded():
     private.stop()
 
 
-def connected(guarded, user, password, **config):
+def connected(guarded, user, password, **policies):
     host, port = guarded.state()["aerospike"].rsplit(":", 1)
-    policy = {"total_timeout": 20_000, "socket_timeout": 20_000}
-    policies = {name: policy for name in ["read", "write", "operate", "remove", "batch", "scan", "query"]}
-    policies |= {"login_timeout_ms": 20_000, **config}
-    config = {"hosts": [(host, int(port))], "lua": {"user_path": MODULES.name}, "user": user, "password": password, "policies": policies}
+    config = patient([(host, int(port))], policies, lua={"user_path": MODULES.name}, user=user, password=password)
     return aerospike.client(config).connect()
 
 
 @contextlib.contextmanager
-def login(guarded, user, password, **config):
-    client = connected(guarded, user, password, **config)
+def login(guarded, user, password, **policies):
+    client = connected(guarded, user, password, **policies)
     try:
         yield client
     finally:

@@ -6,6 +6,7 @@ import aerospike
 import pytest
 from aerospike import exception
 
+from aerospike_settings import patient
 from conftest import NAMESPACE
 
 pytestmark = pytest.mark.skipif("TARNDB_TEST_CA" not in os.environ, reason="the server under test has no certificate")
@@ -14,7 +15,7 @@ pytestmark = pytest.mark.skipif("TARNDB_TEST_CA" not in os.environ, reason="the 
 def encrypted(endpoint, name, authority):
     """A client that verifies the certificate for this name."""
     tls = {"enable": True, "cafile": authority}
-    return aerospike.client({"hosts": [(*endpoint, name)], "tls": tls, "policies": {"read": {"total_timeout": 20_000}}}).connect()
+    return aerospike.client(patient([(*endpoint, name)], tls=tls)).connect()
 
 
 def test_records_pass_over_tls(endpoint, client):

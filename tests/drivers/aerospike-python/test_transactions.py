@@ -1,5 +1,7 @@
 """Transactions over several records: committed and aborted, what others see meanwhile, conflicts, clients that die, `kill -9`, wrong input."""
 
+import contextlib
+import functools
 import itertools
 import random
 import socket
@@ -14,7 +16,7 @@ from aerospike_helpers.batch import records as batch
 from aerospike_helpers.operations import operations
 
 from conftest import NAMESPACE, connected
-from waiting import wait_until
+from waiting import wait_until, while_it_lasts
 
 BLOCKED, MISMATCH, EXPIRED, TOO_MANY, COMMITTED, ABORTED, ALREADY_LOCKED, MONITOR_EXISTS = range(120, 128)
 NOT_FOUND, PARAMETER, FORBIDDEN = 2, 4, 22
@@ -343,82 +345,116 @@ def test_functions(client, keys, tmp_path, refused):
     assert error_of(lambda: client.commit(other)) != 0, "what a function has read is a read"
 
 
-def test_a_client_that_dies_holds_nobody_up_for_ever(client, endpoint, keys):
-    client.put(keys[0], {"a": 1})
-    transaction, own = begin(1), connected(endpoint)
-    own.put(keys[0], {"a": 2}, policy=within(transaction))
-    own.put(keys[1], {"a": 2}, policy=within(transaction))
-    own.remove(keys[0], policy=within(transaction))
-    assert not can_be_written(client, keys[1])
-    own.close()
+def numbered(new_set, attempt, count):
+    """Keys that no other attempt has."""
+    return [(NAMESPACE, new_set, f"{attempt} {number}") for number in range(count)]
+
+
+def test_a_client_that_dies_holds_nobody_up_for_ever(client, endpoint, new_set):
+    def left(seconds):
+        keys = numbered(new_set, seconds, 2)
+        client.put(keys[0], {"a": 1})
+        own = connected(endpoint)
+        try:
+            transaction = begin(seconds)
+            own.put(keys[0], {"a": 2}, policy=within(transaction))
+            own.put(keys[1], {"a": 2}, policy=within(transaction))
+            own.remove(keys[0], policy=within(transaction))
+            assert not can_be_written(client, keys[1])
+        finally:
+            own.close()
+        return keys
+
+    keys = while_it_lasts(left)
     wait_until(lambda: can_be_written(client, keys[0]) and can_be_written(client, keys[1]))
     assert [bins(client, key) for key in keys[:2]] == [{"a": 1}, None]
 
 
-def test_a_client_that_dies_having_committed_has_committed(client, endpoint, raw, keys):
-    client.put(keys[0], {"a": 1})
-    client.put(keys[1], {"a": 1})
-    transaction, own = begin(1), connected(endpoint)
-    own.put(keys[0], {"a": 2}, policy=within(transaction))
-    own.remove(keys[1], policy=within(transaction))
-    own.put(keys[2], {"a": 2}, policy=within(transaction))
-    assert mark(raw, transaction) == 0
-    assert mark(raw, transaction) == COMMITTED
-    own.close()
-    wait_until(lambda: all(can_be_written(client, key) for key in keys[:3]))
-    assert [bins(client, key) for key in keys[:3]] == [{"a": 2}, None, {"a": 2}]
+def test_a_client_that_dies_having_committed_has_committed(client, endpoint, raw, new_set):
+    def left(seconds):
+        keys = numbered(new_set, seconds, 3)
+        client.put(keys[0], {"a": 1})
+        client.put(keys[1], {"a": 1})
+        own = connected(endpoint)
+        try:
+            transaction = begin(seconds)
+            own.put(keys[0], {"a": 2}, policy=within(transaction))
+            own.remove(keys[1], policy=within(transaction))
+            own.put(keys[2], {"a": 2}, policy=within(transaction))
+            assert mark(raw, transaction) == 0
+            assert mark(raw, transaction) == COMMITTED
+        finally:
+            own.close()
+        return keys
+
+    keys = while_it_lasts(left)
+    wait_until(lambda: all(can_be_written(client, key) for key in keys))
+    assert [bins(client, key) for key in keys] == [{"a": 2}, None, {"a": 2}]
 
 
 def test_many_that_are_left_are_ended_whole(client, new_set):
     """So many that whatever is done to a sample of requests is done to some of theirs."""
-    groups = [[(NAMESPACE, new_set, 10 * number + n) for n in range(6)] for number in range(150)]
-    for number, group in enumerate(groups):
+
+    def left(number, seconds):
+        group = numbered(new_set, f"{number} {seconds}", 6)
         for key in group[:3]:
             client.put(key, {"a": 1})
-        transaction = begin(10)
+        transaction = begin(seconds)
         client.remove(group[0], policy=within(transaction))
         for key in group[1:]:
             client.put(key, {"a": 2}, policy=within(transaction))
         if number % 2:
             client.put(monitor_key(transaction), {"fwd": True})
+        return group
+
+    groups = [while_it_lasts(functools.partial(left, number), (10, 30, 90)) for number in range(150)]
     wait_until(lambda: all(can_be_written(client, key) for group in groups for key in group))
     for number, group in enumerate(groups):
         expected = [None, 2, 2, 2, 2, 2] if number % 2 else [1, 1, 1, None, None, None]
         assert [record.record and record.record[2]["a"] for record in client.batch_read(group).batch_records] == expected, number
 
 
-def test_who_is_late_does_not_commit(client, raw, keys):
-    transaction = begin(1)
-    client.put(keys[0], {"a": 2}, policy=within(transaction))
+def test_who_is_late_does_not_commit(client, raw, new_set):
+    def begun(seconds):
+        keys, transaction = numbered(new_set, seconds, 2), begin(seconds)
+        client.put(keys[0], {"a": 2}, policy=within(transaction))
+        return keys, transaction
+
+    keys, transaction = while_it_lasts(begun)
     wait_until(lambda: can_be_written(client, keys[0]))
     assert mark(raw, transaction) in (ABORTED, EXPIRED)
     for action in [lambda: client.put(keys[1], {"a": 2}, policy=within(transaction)), lambda: client.put(keys[0], {"a": 3}, policy=within(transaction))]:
         assert error_of(action) in (ABORTED, EXPIRED)
     assert error_of(lambda: client.commit(transaction)) != 0
-    assert [bins(client, key) for key in keys[:2]] == [None, None]
+    assert [bins(client, key) for key in keys] == [None, None]
 
 
 @pytest.mark.restart
 @pytest.mark.parametrize("commits", [False, True])
 def test_kill_amid_a_transaction_that_nobody_ends(client, restart, endpoint, new_set, commits):
     """Some records are rolled already, in one of the cases."""
-    keys = [(NAMESPACE, new_set, number) for number in range(40)]
-    for key in keys[:20]:
-        client.put(key, {"a": 1})
-    transaction = begin(5)
-    for key in keys[:10] + keys[20:]:
-        client.put(key, {"a": 2}, policy=within(transaction))
-    for key in keys[10:20]:
-        client.remove(key, policy=within(transaction))
-    raw = Raw(endpoint)
-    if commits:
-        assert mark(raw, transaction) == 0
-        number = struct.pack("<Q", transaction.id % (1 << 64))
-        for key in keys[::3]:
-            assert raw.ask([*about(new_set, key[2]), (5, number)], (0, WRITE, 0, ROLL_FORWARD))[0] == 0
-    raw.close()
+
+    def left(seconds):
+        keys = numbered(new_set, seconds, 40)
+        for key in keys[:20]:
+            client.put(key, {"a": 1})
+        transaction, expires = begin(seconds), time.monotonic() + seconds - 1
+        for key in keys[:10] + keys[20:]:
+            client.put(key, {"a": 2}, policy=within(transaction))
+        for key in keys[10:20]:
+            client.remove(key, policy=within(transaction))
+        if commits:
+            with contextlib.closing(Raw(endpoint)) as raw:
+                assert mark(raw, transaction) == 0
+                number = struct.pack("<Q", transaction.id % (1 << 64))
+                for key in keys[::3]:
+                    assert raw.ask([*about(new_set, key[2]), (5, number)], (0, WRITE, 0, ROLL_FORWARD))[0] == 0
+        return keys, expires
+
+    keys, expires = while_it_lasts(left, (5, 30, 90))
     restart("kill")
-    assert not all(can_be_written(client, key) for key in keys) or commits
+    locked = not all(can_be_written(client, key) for key in keys)
+    assert locked or commits or time.monotonic() > expires
     wait_until(lambda: all(can_be_written(client, key) for key in keys))
     expected = [{"a": 2}] * 10 + [None] * 10 + [{"a": 2}] * 20 if commits else [{"a": 1}] * 20 + [None] * 20
     assert [bins(client, key) for key in keys] == expected
@@ -530,7 +566,7 @@ def test_wrong_input(client, raw, keys, new_set):
     assert raw.ask(record, (0, WRITE, 0, ROLL_FORWARD))[0] == PARAMETER, "nobody's"
     assert raw.ask([*locked, (5, bytes(8))], (0, WRITE, 0, ROLL_FORWARD))[0] == 0, "another's: nothing to do"
     assert not can_be_written(client, keys[1])
-    soon = struct.pack("<I", int(time.time()) - 1_262_304_000 + 20)
+    soon = struct.pack("<I", int(time.time()) - 1_262_304_000 + 100)
     assert write((5, number), (6, soon), info4=ON_LOCKING_ONLY, about=locked) == ALREADY_LOCKED
     assert raw.ask([(0, NAMESPACE.encode()), (1, new_set.encode()), (5, number)], (READ | GET_ALL, 0, 0, 0))[0] == PARAMETER, "a scan"
     monitor = about(MONITORS, 77)
@@ -540,9 +576,9 @@ def test_wrong_input(client, raw, keys, new_set):
     assert made(0xFFFFFFFF, [identity])[0] == PARAMETER
     assert made(0, [(OP_WRITE, INTEGER, b"other", bytes(8))])[0] == PARAMETER
     assert made(0, [(OP_WRITE, BOOL, b"fwd", b"\1")])[0] == EXPIRED, "there is none to be committed"
-    code, fields = made(1, [identity])
+    code, fields = made(100, [identity])
     assert (code, len(fields[6])) == (0, 4)
-    assert made(1, [identity])[0] == MONITOR_EXISTS
+    assert made(100, [identity])[0] == MONITOR_EXISTS
     assert raw.ask(monitor, (0, WRITE | DELETE, 0, 0))[0] == 0
     assert raw.ask(monitor, (0, WRITE | DELETE, 0, 0))[0] == NOT_FOUND
     assert client.abort(transaction) == aerospike.ABORT_OK
