@@ -18,7 +18,7 @@ class Application:
     def __init__(self, classes: pathlib.Path, jars: pathlib.Path, *command: str):
         if shutil.which("java") is None or not classes.is_dir():
             pytest.skip("a JDK or Maven is missing (Debian: openjdk-17-jdk-headless, maven)")
-        java = ["java", "-Xmx256m", "-cp", f"{classes}{os.pathsep}{jars}/*", *command]
+        java = ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m", "-cp", f"{classes}{os.pathsep}{jars}/*", *command]
         self.process = subprocess.Popen(java, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.lines = []
         self.reader = threading.Thread(target=lambda: self.lines.extend(map(str.rstrip, iter(self.process.stdout.readline, ""))))

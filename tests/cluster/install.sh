@@ -30,7 +30,7 @@ application() {
   (( status == 0 )) || exit "$status"
   step_is_done "cluster-$1" "${sources[@]}" && return
   rm -rf "$cache/cluster/$1"
-  javac --release 17 -encoding UTF-8 -Xlint:all,-processing,-serial,-try -Werror -cp "$cache/$2/lib/*" -d "$cache/cluster/$1" "${sources[@]}"
+  compile_java -Xlint:all,-processing,-serial,-try -cp "$cache/$2/lib/*" -d "$cache/cluster/$1" "${sources[@]}"
   step_done "cluster-$1" "${sources[@]}"
 }
 application java java java

@@ -12,13 +12,13 @@ install_junit_suite() { # install_junit_suite NAME WHAT: WHAT is what Maven fetc
   fi
   step_is_done "$name-classes" "${sources[@]}" && return
   rm -rf "$cache/$name/classes"
-  javac --release 17 -encoding UTF-8 -Xlint:all,-processing,-serial,-try -Werror -cp "$cache/$name/lib/*" -d "$cache/$name/classes" "${sources[@]:1}"
+  compile_java -Xlint:all,-processing,-serial,-try -cp "$cache/$name/lib/*" -d "$cache/$name/classes" "${sources[@]:1}"
   step_done "$name-classes" "${sources[@]}"
 }
 
 run_junit_suite() { # run_junit_suite NAME [ARGUMENTS]: runs all tests, and ends with what it counted
   local name=$1 log="$TARNDB_SUITE_LOGS/$1.junit" status=0 skipped
-  java -Xmx512m -cp "$cache/$name/classes:$cache/$name/lib/*" org.junit.platform.console.ConsoleLauncher execute \
+  java "${java_flags[@]}" -Xmx512m -cp "$cache/$name/classes:$cache/$name/lib/*" org.junit.platform.console.ConsoleLauncher execute \
     --scan-classpath "$cache/$name/classes" --details=tree --disable-banner --disable-ansi-colors "${@:2}" > "$log" 2>&1 || status=$?
   cat "$log"
   # A parameterized test that is left out counts as one container.

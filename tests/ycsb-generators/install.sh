@@ -13,5 +13,5 @@ fi
 source=$here/site/ycsb/generator/Facts.java
 step_is_done ycsb-generators-classes "$here/pom.xml" "$source" && exit 0
 rm -rf "$cache/ycsb-generators/classes"
-javac --release 17 -encoding UTF-8 -Xlint:all,-processing,-path,-classfile -Werror -cp "$cache/ycsb-generators/lib/*" -d "$cache/ycsb-generators/classes" "$source"
+compile_java -Xlint:all,-processing,-path,-classfile -cp "$cache/ycsb-generators/lib/*" -d "$cache/ycsb-generators/classes" "$source"
 step_done ycsb-generators-classes "$here/pom.xml" "$source"

@@ -8,5 +8,5 @@ trap 'rm -rf "$work"' EXIT
 # The profile and the features of `cargo test --workspace`, which has built it.
 generators() { (cd "$root" && cargo run --quiet --locked --profile quick --example generators -- "$@"); }
 generators log "$work/latencies.hlog"
-java -cp "$cache/ycsb-generators/classes:$cache/ycsb-generators/lib/*" site.ycsb.generator.Facts "$work/latencies.hlog" > "$work/facts"
+java "${java_flags[@]}" -cp "$cache/ycsb-generators/classes:$cache/ycsb-generators/lib/*" site.ycsb.generator.Facts "$work/latencies.hlog" > "$work/facts"
 generators compare "$work/facts"

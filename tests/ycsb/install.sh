@@ -12,5 +12,5 @@ if ! step_is_done ycsb-jars "$here/pom.xml"; then
 fi
 step_is_done ycsb-classes "$here/pom.xml" "$here"/tarndb/*.java && exit 0
 rm -rf "$cache/ycsb/classes"
-javac --release 17 -encoding UTF-8 -Xlint:all,-processing,-serial -Werror -cp "$cache/ycsb/lib/*" -d "$cache/ycsb/classes" "$here"/tarndb/*.java
+compile_java -Xlint:all,-processing,-serial -cp "$cache/ycsb/lib/*" -d "$cache/ycsb/classes" "$here"/tarndb/*.java
 step_done ycsb-classes "$here/pom.xml" "$here"/tarndb/*.java

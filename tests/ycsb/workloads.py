@@ -41,7 +41,7 @@ def ycsb(cache: pathlib.Path, phase: str, binding: str, properties: str) -> str:
         f"workload=site.ycsb.workloads.CoreWorkload recordcount={RECORDS} operationcount={OPERATIONS}"
         f" dataintegrity=true fieldlengthdistribution=constant fieldcount=10 fieldlength=100 insertorder=hashed"
     )
-    command = ["java", "-Xmx512m", "-cp", f"{cache}/ycsb/classes:{cache}/ycsb/lib/*", "site.ycsb.Client", phase,
+    command = ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m", "-cp", f"{cache}/ycsb/classes:{cache}/ycsb/lib/*", "site.ycsb.Client", phase,
                "-db", binding, "-threads", str(THREADS)]
     for assignment in f"{common} {properties}".split():
         command += ["-p", assignment]

@@ -132,7 +132,7 @@ impl Server for Node {
             node_name: "A1",
             cluster_name: "",
             address: ([127, 0, 0, 1], 3000).into(),
-            speaks_tls: false,
+            tls_address: None,
             namespaces: &self.namespaces,
             schema: &self.schema,
             built_indexes: Vec::new(),

@@ -2,14 +2,13 @@
 //! client's.
 
 pub(crate) use crate::node::lock;
-use crate::node::{SqlNode, SqlTls};
+use crate::node::{Connected, SqlNode, SqlTls};
 use crate::transport::{Input, Output, split};
 use griddb::wire::{FrameHeader, Options, Reader, ReplyBody, ReplyHeader, Status, statement};
 use griddb::{ErrorCode, GridError, PUBLIC_DATABASE};
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::io::ErrorKind;
-use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -42,6 +41,8 @@ impl From<GridError> for Refusal {
 
 /// A connection to the node.
 pub(crate) struct Client {
+    /// Dropped before the connection is closed.
+    _connected: Connected,
     input: Input,
     output: Arc<Mutex<Output>>,
     is_ipv6: bool,
@@ -108,12 +109,12 @@ impl Client {
     /// # Errors
     /// The node does not answer.
     pub(crate) fn connect(node: &SqlNode, is_cancelled: Arc<AtomicBool>) -> Result<Self, Refusal> {
-        let (input, output) = open(node)?;
-        let is_ipv6 = node.address.ip().to_canonical().is_ipv6();
+        let (input, output, connected) = open(node)?;
         let mut client = Self {
+            _connected: connected,
             input,
             output,
-            is_ipv6,
+            is_ipv6: node.is_ipv6,
             last_id: 0,
             uuid: random_uuid(),
             last_session: 0,
@@ -248,9 +249,9 @@ fn checked_zone(zone_ms: i64) -> Result<i64, GridError> {
 }
 
 /// A connection in plain, or by TLS from its first byte where clients have to.
-fn open(node: &SqlNode) -> Result<(Input, Arc<Mutex<Output>>), Refusal> {
+fn open(node: &SqlNode) -> Result<(Input, Arc<Mutex<Output>>, Connected), Refusal> {
     let unreachable = |error| unreachable_node(&error);
-    let stream = TcpStream::connect(node.address).map_err(unreachable)?;
+    let (stream, connected) = node.connect().map_err(unreachable)?;
     stream.set_nodelay(true).and_then(|()| stream.set_read_timeout(Some(POLL))).map_err(unreachable)?;
     let (mut input, output) = split(stream).map_err(unreachable)?;
     if let Some(SqlTls { tls, is_required: true }) = &node.tls {
@@ -258,7 +259,7 @@ fn open(node: &SqlNode) -> Result<(Input, Arc<Mutex<Output>>), Refusal> {
         let session = session.ok_or_else(|| unreachable_node(&"clients log in by certificates alone, and the node has none that does"))?;
         input.begin_tls(session).map_err(unreachable)?;
     }
-    Ok((input, output))
+    Ok((input, output, connected))
 }
 
 /// What the node has answered.

@@ -36,12 +36,13 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 const WAITING_MAX: usize = 4;
 
 /// Serves a client until it goes.
-pub(crate) fn serve(stream: TcpStream, node: SqlNode, pending: &Pending) -> std::io::Result<()> {
+pub(crate) fn serve(stream: TcpStream, node: &SqlNode, pending: &Pending) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(IDLE_TICK))?;
     stream.set_write_timeout(Some(WRITE_TIMEOUT))?;
     let running = Arc::new(Running::default());
-    let is_ipv6 = stream.peer_addr()?.ip().to_canonical().is_ipv6();
+    let client = stream.peer_addr()?.ip().to_canonical();
+    let is_ipv6 = client.is_ipv6();
     let address = stream.local_addr()?;
     let (input, output) = split(stream)?;
     let tls = node.tls.clone();
@@ -49,7 +50,7 @@ pub(crate) fn serve(stream: TcpStream, node: SqlNode, pending: &Pending) -> std:
     let has_logged_in = Arc::new(AtomicBool::new(false));
     pending.came(&output, &has_logged_in);
     let worker = Worker {
-        session: Session::new(node, Arc::clone(&running)),
+        session: Session::new(node.for_client(client), Arc::clone(&running)),
         output: Arc::clone(&output),
         is_ipv6,
         has_logged_in: Arc::clone(&has_logged_in),

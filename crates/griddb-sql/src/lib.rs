@@ -59,5 +59,5 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-pub use node::{SqlNode, SqlTls};
+pub use node::{Connected, Connector, SqlNode, SqlTls};
 pub use port::SqlPort;

@@ -80,7 +80,7 @@ fn begin(stream: TcpStream, node: &SqlNode, connections_max: usize, served: &Arc
     let (node, pending) = (node.clone(), Arc::clone(pending));
     let serve = move || {
         let _one = one;
-        if let Err(error) = connection::serve(stream, node, &pending) {
+        if let Err(error) = connection::serve(stream, &node, &pending) {
             tracing::debug!(%error, "a client of SQL has gone");
         }
     };

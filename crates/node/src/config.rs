@@ -42,7 +42,7 @@ pub struct NodeConfig {
     /// How requests are audited, if they are.
     pub audit: Option<AuditConfig>,
     /// What is spoken on each listener, in the order in which they were opened; CQL on all others.
-    pub protocols: Vec<Protocol>,
+    pub listeners: Vec<Speaks>,
     /// What Aerospike clients are told.
     pub aerospike: AerospikeConfig,
     /// What limited roles use of it.
@@ -64,6 +64,21 @@ pub struct NodeConfig {
     /// still to come. Beyond it, connections that hold some are served less and at last not at all, and those whose clients do not read
     /// are cut off; what is held stays below one and a half times this in requests, and again in replies.
     pub requests_bytes_max: usize,
+}
+
+/// What is spoken on a listener.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Speaks {
+    /// Whose clients connect there.
+    pub protocol: Protocol,
+    /// Whether those who do not speak TLS are refused there, even if other listeners serve them.
+    pub is_tls_only: bool,
+}
+
+impl From<Protocol> for Speaks {
+    fn from(protocol: Protocol) -> Self {
+        Self { protocol, is_tls_only: false }
+    }
 }
 
 /// How certificates log clients in.
@@ -123,6 +138,8 @@ pub struct Listening {
     pub shard_aware_port: u16,
     /// For Aerospike, if anybody listens.
     pub aerospike: Option<SocketAddr>,
+    /// For Aerospike's clients that speak TLS, if they have a port of their own.
+    pub aerospike_tls: Option<SocketAddr>,
     /// For GridDB, if anybody listens.
     pub griddb: Option<SocketAddr>,
     /// For other nodes, if clustering is on.
@@ -138,15 +155,16 @@ impl NodeConfig {
 
     /// For whom passwords that are set here are hashed, besides those who send them.
     pub(crate) fn hashed_for(&self) -> HashedFor {
-        HashedFor { aerospike: !self.aerospike.namespaces.is_empty(), griddb: self.protocols.contains(&Protocol::GridDb) }
+        HashedFor { aerospike: !self.aerospike.namespaces.is_empty(), griddb: self.listeners.contains(&Protocol::GridDb.into()) }
     }
 
-    pub(crate) fn protocol(&self, listener: ListenerId) -> Protocol {
-        self.protocols.get(usize::from(listener.0)).copied().unwrap_or(Protocol::Cql)
+    pub(crate) fn speaks(&self, listener: ListenerId) -> Speaks {
+        self.listeners.get(usize::from(listener.0)).copied().unwrap_or(Protocol::Cql.into())
     }
 
     pub(crate) fn listening(&self) -> Listening {
-        let nowhere = Listening { cql: (Ipv4Addr::LOCALHOST, 0).into(), shard_aware_port: 0, aerospike: None, griddb: None, node: None };
+        let cql = (Ipv4Addr::LOCALHOST, 0).into();
+        let nowhere = Listening { cql, shard_aware_port: 0, aerospike: None, aerospike_tls: None, griddb: None, node: None };
         self.listening.get().copied().unwrap_or(nowhere)
     }
 }

@@ -19,14 +19,14 @@ impl Core {
         self.config.client_tls.as_ref().is_some_and(|tls| tls.is_required)
     }
 
-    /// A client was accepted.
-    pub(crate) fn client_accepted(&mut self, id: ConnectionId, now_us: u64) {
+    /// A client was accepted, on a listener where it may have to speak TLS.
+    pub(crate) fn client_accepted(&mut self, id: ConnectionId, has_to_speak_tls: bool, now_us: u64) {
         let (is_tls_required, requires_login) = (self.is_tls_required(), self.config.requires_login);
-        if !is_tls_required && !requires_login {
+        if !has_to_speak_tls && !requires_login {
             return;
         }
         self.pending.trim(self.connections.count() as usize, looked_up(&self.connections, is_tls_required, requires_login));
-        if is_tls_required {
+        if has_to_speak_tls {
             self.pending.came(Pending::Handshake, id, now_us);
         }
         if requires_login {

@@ -4,6 +4,7 @@
 //! slice of everything that waits.
 
 use crate::cluster::{Asker, Forward};
+use crate::config::Speaks;
 use crate::connections::Connection;
 use crate::core::Core;
 use crate::logins::COMPUTE_TAGS;
@@ -17,14 +18,17 @@ use std::net::SocketAddr;
 
 impl<R: Reactor<Message = Message>> Handler<R> for Core {
     fn accepted(&mut self, reactor: &mut R, connection: ConnectionId, listener: ListenerId, peer: SocketAddr) {
-        let protocol = self.config.protocol(listener);
+        let Speaks { protocol, is_tls_only } = self.config.speaks(listener);
         if protocol == Protocol::Node {
             return self.node_accepted(reactor, connection, peer);
         }
+        let peer = self.config.board.as_ref().map_or(peer, |board| board.represented().client_of(peer));
         let session = Session::new(protocol, peer, self.config.frame_body_bytes_max);
-        let transport = Transport::accepted(self.config.client_tls.as_ref(), session.agrees_on_tls());
+        let tls = self.config.client_tls.as_ref();
+        let has_to = tls.is_some_and(|tls| tls.is_required || is_tls_only);
+        let transport = Transport::accepted(tls, has_to && !session.agrees_on_tls());
         self.connections.insert(Connection::new(connection, session, transport));
-        self.client_accepted(connection, reactor.now().monotonic_us);
+        self.client_accepted(connection, has_to, reactor.now().monotonic_us);
     }
 
     fn make_room(&mut self, reactor: &mut R) -> bool {

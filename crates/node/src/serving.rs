@@ -180,7 +180,7 @@ impl Core {
     #[inline(never)]
     fn open<R: Reactor<Message = Message>>(&mut self, reactor: &R, connection: &mut Connection, bytes: &[u8]) -> Option<Opened> {
         let mut buffers = std::mem::take(&mut self.tls_buffers);
-        let was_undecided = connection.transport.is_undecided();
+        let chooses = connection.transport.may_be_plain();
         let outcome = match connection.transport.receive(self.config.client_tls.as_ref(), reactor.now(), bytes, &mut buffers.arrived) {
             Arrived::Plain => {
                 self.tls_buffers = buffers;
@@ -189,7 +189,7 @@ impl Core {
             Arrived::Refused => Err(Ended::NoTls { begins: bytes[..bytes.len().min(REFUSED_BYTES)].to_vec() }),
             Arrived::Decrypted(outcome) => outcome.map_err(Ended::Tls),
         };
-        if was_undecided && connection.transport.awaits_handshake(false) {
+        if chooses && connection.transport.awaits_handshake(false) {
             self.handshake_begins(connection.id, reactor.now().monotonic_us);
         }
         if let Some((certificate, encryption)) =

@@ -23,8 +23,8 @@ pub(crate) enum Transport {
     Plain,
     /// Nothing has arrived yet.
     Undecided {
-        /// Whether plaintext is the session's to refuse.
-        agrees_on_tls: bool,
+        /// Whether plaintext is refused here, and not by the session.
+        is_tls_required: bool,
     },
     /// Bytes are records of TLS.
     Tls {
@@ -67,9 +67,9 @@ impl TlsBuffers {
 }
 
 impl Transport {
-    /// Of a connection that has been accepted. Clients of some protocols begin in plaintext and agree on TLS with their session.
-    pub(crate) fn accepted(config: Option<&ClientTlsConfig>, agrees_on_tls: bool) -> Self {
-        if config.is_some() { Self::Undecided { agrees_on_tls } } else { Self::Plain }
+    /// Of a connection that has been accepted. Where TLS is required, plaintext is refused all the same if clients agree on TLS with their session.
+    pub(crate) fn accepted(config: Option<&ClientTlsConfig>, is_tls_required: bool) -> Self {
+        if config.is_some() { Self::Undecided { is_tls_required } } else { Self::Plain }
     }
 
     /// What comes next is TLS.
@@ -81,15 +81,16 @@ impl Transport {
     /// Whether the handshake of TLS is not done, and has begun or has to.
     pub(crate) fn awaits_handshake(&self, is_tls_required: bool) -> bool {
         match self {
-            Self::Plain | Self::Undecided { .. } => is_tls_required,
+            Self::Plain => is_tls_required,
+            Self::Undecided { is_tls_required: has_to } => *has_to || is_tls_required,
             Self::Tls { session, .. } => session.is_handshaking(),
         }
     }
 
-    /// Whether nothing has arrived yet.
+    /// Whether nothing has arrived yet, and plaintext may.
     #[inline]
-    pub(crate) fn is_undecided(&self) -> bool {
-        matches!(self, Self::Undecided { .. })
+    pub(crate) fn may_be_plain(&self) -> bool {
+        matches!(self, Self::Undecided { is_tls_required: false })
     }
 
     /// Whether bytes pass as they are.
@@ -100,9 +101,9 @@ impl Transport {
 
     /// Takes bytes that have arrived, and appends to `plaintext` what they say if they are TLS.
     pub(crate) fn receive(&mut self, config: Option<&ClientTlsConfig>, now: base::Now, bytes: &[u8], plaintext: &mut Vec<u8>) -> Arrived {
-        if let (&mut Self::Undecided { agrees_on_tls }, Some(config), Some(first)) = (&mut *self, config, bytes.first()) {
+        if let (&mut Self::Undecided { is_tls_required }, Some(config), Some(first)) = (&mut *self, config, bytes.first()) {
             if *first != HANDSHAKE {
-                if config.is_required && !agrees_on_tls {
+                if is_tls_required {
                     return Arrived::Refused;
                 }
                 *self = Self::Plain;

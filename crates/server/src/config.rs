@@ -145,6 +145,15 @@ pub(crate) enum ConfigError {
     /// SQL is about containers.
     #[error("griddb_sql_port needs griddb_port: statements of SQL read and write through it")]
     SqlWithoutGridDb,
+    /// Nothing to speak TLS with.
+    #[error("{key} is for clients that speak TLS: give tls_certificate and tls_key, too, or leave it away")]
+    TlsPortWithoutCertificate {
+        /// The setting.
+        key: &'static str,
+    },
+    /// Nothing to serve there.
+    #[error("aerospike_tls_port has nobody to serve: give aerospike_namespaces, too, or leave it away")]
+    TlsPortOfNobody,
     /// The SQL port is a client of the node's own.
     #[error(
         "griddb_sql_port reads and writes through griddb_port, where nobody can log in with authentication = \"certificate\": leave it away, or set \"certificate-or-password\""
@@ -193,7 +202,10 @@ pub(crate) struct Config {
     pub(crate) insecure: bool,
     pub(crate) cql_port: u16,
     pub(crate) cql_shard_aware_port: u16,
+    /// `None`: nobody listens on it.
+    pub(crate) cql_tls_port: Option<u16>,
     pub(crate) aerospike_port: u16,
+    pub(crate) aerospike_tls_port: Option<u16>,
     /// None: nobody listens on that port.
     pub(crate) aerospike_namespaces: Vec<String>,
     pub(crate) aerospike_replication_factor: u8,
@@ -308,6 +320,8 @@ impl ConfigError {
             Self::TwoMasterKeys => vec!["encryption_key_file", "encryption_key_command"],
             Self::TlsWithoutCluster => vec!["node_certificate"],
             Self::SqlWithoutGridDb | Self::SqlByCertificate => vec!["griddb_sql_port"],
+            Self::TlsPortWithoutCertificate { key } => vec![key],
+            Self::TlsPortOfNobody => vec!["aerospike_tls_port"],
             Self::Join { .. } => vec!["join"],
             Self::SamePort { one, other, .. } => vec![one, other],
         }
@@ -353,7 +367,9 @@ impl Config {
             insecure: settings.insecure.unwrap_or(false),
             cql_port: settings.cql_port.unwrap_or(9042),
             cql_shard_aware_port: settings.cql_shard_aware_port.unwrap_or(19042),
+            cql_tls_port: settings.cql_tls_port,
             aerospike_port: settings.aerospike_port.unwrap_or(3000),
+            aerospike_tls_port: settings.aerospike_tls_port,
             aerospike_namespaces: match authentication {
                 Authentication::None => namespaces.unwrap_or_else(|| vec!["test".to_owned()]),
                 _ => namespaces.unwrap_or_default(),
@@ -436,6 +452,15 @@ impl Config {
         if !self.aerospike_namespaces.is_empty() {
             ports.push(("aerospike_port", self.aerospike_port));
         }
+        let tls_ports = [("cql_tls_port", self.cql_tls_port), ("aerospike_tls_port", self.aerospike_tls_port)];
+        let tls_ports: Vec<_> = tls_ports.into_iter().filter_map(|(key, port)| Some((key, port?))).collect();
+        if let (Some((key, _)), None) = (tls_ports.first(), &self.client_tls) {
+            return Err(ConfigError::TlsPortWithoutCertificate { key });
+        }
+        if self.aerospike_tls_port.is_some() && self.aerospike_namespaces.is_empty() {
+            return Err(ConfigError::TlsPortOfNobody);
+        }
+        ports.extend(tls_ports);
         ports.extend(self.griddb_port.map(|port| ("griddb_port", port)));
         ports.extend(self.griddb_sql_port.map(|port| ("griddb_sql_port", port)));
         if self.griddb_sql_port.is_some() && self.griddb_port.is_none() {
@@ -678,6 +703,12 @@ mod tests {
         assert!(refused(Settings { tls: Some(Tls::Optional), ..Settings::default() }).starts_with("tls is given without tls_certificate"));
         let tls = Settings { tls_certificate: file(), tls_key: file(), ..Settings::default() };
         assert!(Config::new(tls.clone(), HOST).unwrap().client_tls.unwrap().is_required, "who gives a certificate wants it used");
+        let error = refused(Settings { cql_tls_port: Some(9142), ..Settings::default() });
+        assert_eq!(error, "cql_tls_port is for clients that speak TLS: give tls_certificate and tls_key, too, or leave it away");
+        let own_port = Settings { aerospike_tls_port: Some(4333), ..tls.clone() };
+        assert!(Config::new(own_port.clone(), HOST).is_ok());
+        assert!(refused(Settings { cql_port: Some(4333), ..own_port.clone() }).starts_with("cql_port and aerospike_tls_port are both 4333"));
+        assert!(refused(Settings { aerospike_namespaces: namespaces(&[""]), ..own_port }).starts_with("aerospike_tls_port has nobody to serve"));
         let sql = Settings { griddb_port: Some(0), griddb_sql_port: Some(0), ..tls.clone() };
         assert!(Config::new(sql.clone(), HOST).is_ok(), "by TLS");
         let with_certificates = Settings { tls_client_ca: file(), ..sql };

@@ -27,6 +27,7 @@ mod sql_query;
 pub(crate) use login::Login;
 
 use crate::config::Config;
+use crate::http::own_port::Asker;
 use crate::http::{FORBIDDEN, NOT_ALLOWED, NOT_FOUND, OK, Reply, Request};
 use crate::settings::Authorization;
 use ::node::{Board, ClientTlsConfig};
@@ -109,7 +110,8 @@ impl Console {
     }
 
     /// Answers a request for something under [`API`].
-    pub(crate) fn answer(&self, board: &Board, ready: bool, login: Option<&Login>, shows_certificate: bool, request: &Request) -> Reply {
+    pub(crate) fn answer(&self, board: &Board, ready: bool, asker: Asker<'_>, request: &Request) -> Reply {
+        let login = asker.login;
         if let Some(refusal) = refuse_domain(login, request) {
             return refusal;
         }
@@ -118,7 +120,7 @@ impl Console {
             ("GET", "schema") => schema::answer(&board.schema(), request),
             ("GET", "clients") => clients::answer(board, login.filter(|_| self.checks_permissions)),
             ("GET", "load") => load::answer(board, login.filter(|_| self.checks_permissions)),
-            ("POST", "query") => self.query(board, login, shows_certificate, request),
+            ("POST", "query") => self.query(board, asker, request),
             (_, "overview" | "schema" | "clients" | "load") => Reply::text(NOT_ALLOWED, "this is to be read with GET"),
             (_, "query") => Reply::text(NOT_ALLOWED, "a statement comes with POST"),
             _ => Reply::text(NOT_FOUND, "there are /api/v1/overview, schema, clients, load and query"),

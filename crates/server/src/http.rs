@@ -48,6 +48,7 @@ use audit::HttpAudit;
 use connections::{Connections, Conversation};
 use lasting::{Node, Places, SLOW_READER};
 use orders::{carry_out, order, set};
+use own_port::Asker;
 use request::is_order;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -271,7 +272,7 @@ fn reply_of(
     request: &Request,
 ) -> std::io::Result<Option<Reply>> {
     Ok(match Target::of(request.method(), request.target()) {
-        None if changes::is_feed(request) || sql::is_sql(request) => answer_lasting(served, connection, stream, transport, request)?,
+        None if changes::is_feed(request) || sql::is_sql(request) => answer_lasting(served, connection, stream, transport, address, request)?,
         None => Some(answer(served, transport, address, request)),
         Some(target) => match refuse_backup(served, transport, address, request) {
             Some(refusal) => Some(refusal),
@@ -292,12 +293,13 @@ fn answer_lasting(
     connection: &Conversation,
     stream: &mut impl OperatorStream,
     transport: Transport,
+    address: IpAddr,
     request: &Request,
 ) -> std::io::Result<Option<Reply>> {
     if let Some(refusal) = refuse_plaintext(served, transport) {
         return Ok(Some(refusal));
     }
-    let login = match admit(served, connection.stream.peer_addr()?.ip(), request) {
+    let login = match admit(served, address, request) {
         Ok(login) => login,
         Err(refusal) => return Ok(Some(refusal)),
     };
@@ -305,12 +307,12 @@ fn answer_lasting(
     connection.waits.store(true, Ordering::Release);
     connection.stream.set_write_timeout(Some(SLOW_READER))?;
     stream.end_deadline();
-    let shows_certificate = transport.shows_certificate();
-    let node = |places| Node { places, board: &served.board, console: &served.console, shows_certificate };
+    let asker = Asker { login: login.as_ref(), address, shows_certificate: transport.shows_certificate() };
+    let node = |places| Node { places, board: &served.board, console: &served.console, asker };
     if sql::is_sql(request) {
-        sql::answer(&node(&served.statements), &connection.stream, stream, login.as_ref(), request)
+        sql::answer(&node(&served.statements), &connection.stream, stream, request)
     } else {
-        changes::answer(&node(&served.feeds), &connection.stream, stream, login.as_ref(), request)
+        changes::answer(&node(&served.feeds), &connection.stream, stream, request)
     }
 }
 
@@ -393,7 +395,8 @@ fn answer(served: &Served, transport: Transport, address: IpAddr, request: &Requ
             Reply { status: OK, kind, body }
         }
         (_, path) if path.starts_with(console::API) => {
-            served.console.answer(&served.board, ready, login.as_ref(), transport.shows_certificate(), request)
+            let asker = Asker { login: login.as_ref(), address, shows_certificate: transport.shows_certificate() };
+            served.console.answer(&served.board, ready, asker, request)
         }
         // Browsers name where a page comes from: pages have nothing to order.
         ("POST", path) if is_order(path) && request.header("origin").is_some() => {

@@ -1,6 +1,7 @@
 //! Log lines: one event with its fields a line, for people or as a JSON object, on standard error.
 
 use crate::exit::Failure;
+use crate::log_writer::LogWriter;
 use crate::settings::LogFormat;
 use std::io::IsTerminal;
 use tracing_subscriber::filter::{ParseError, Targets};
@@ -19,8 +20,7 @@ pub(crate) fn start(filter: Option<&str>, format: LogFormat) -> Result<LogFilter
     let filter = text.parse::<Targets>().map_err(|source| Failure::LogFilter { filter: text.to_owned(), source })?;
     let (filter, handle) = reload::Layer::new(filter);
     let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    // Without a reader of standard error, reporting that a line could not be written would be a panic.
-    let lines = tracing_subscriber::fmt::layer().log_internal_errors(false).with_writer(std::io::stderr);
+    let lines = tracing_subscriber::fmt::layer().with_writer(LogWriter::new(std::io::stderr()));
     let lines = match format {
         LogFormat::Text => lines.with_ansi(colours).compact().boxed(),
         LogFormat::Json => lines.with_ansi(false).json().flatten_event(true).boxed(),

@@ -4,6 +4,7 @@ use crate::at_rest::AtRest;
 use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::layout::Losses;
+use crate::listeners::{self, Port};
 use crate::memory_shares::MemoryShares;
 use crate::{identity, settings};
 use base::{CoreId, TableId};
@@ -13,13 +14,12 @@ use model::Schema;
 use model::schema_blob::{self, SchemaBlobError};
 use node::{
     AerospikeConfig, AuditConfig, Board, CertificateLogins, ClientTlsConfig, ClusterConfig, Core, CoreParts, FirstSuperuser, IdentityKind,
-    LOG_BLOB, Listening, LiveSettings, MetadataBlobs, NodeConfig, Protocol, SCHEMA_BLOB, SNAPSHOT_BLOB, SharedStatements, Versions,
+    LOG_BLOB, LiveSettings, MetadataBlobs, NodeConfig, SCHEMA_BLOB, SNAPSHOT_BLOB, SharedStatements, Versions,
     replication_blob, take_vector_images, truncations_blob,
 };
 use node_linux::CoreFactory;
 use shard::{Durability, Shard, VectorImages, decode_truncations};
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, OnceLock};
@@ -131,6 +131,7 @@ pub(crate) struct NodeParts {
     intervals: Intervals,
     durability: Durability,
     cores: u16,
+    ports: Vec<Port>,
 }
 
 /// The engine's configuration without what only the machine knows.
@@ -193,6 +194,7 @@ impl NodeParts {
                 settings::Durability::Device => Durability::Device,
             },
             cores,
+            ports: listeners::ports(config),
         })
     }
 
@@ -216,14 +218,17 @@ impl NodeParts {
             intervals,
             ..
         } = self;
-        let (durability, cores) = (self.durability, self.cores);
+        let (durability, cores, ports) = (self.durability, self.cores, Arc::<[Port]>::from(self.ports));
         let boot = boot_number();
         let make = move |((((truncations, replication), vectors), memory), files): ((CoreBlobs, MappedMemory), ShardFiles)| {
             let (config, schema, statements) = (Arc::clone(&config), Arc::clone(&schema), Arc::clone(&statements));
-            let (metadata, ready, log_key) = (metadata.clone(), ready.clone(), log_key.clone());
+            let (metadata, ready, log_key, ports) = (metadata.clone(), ready.clone(), log_key.clone(), Arc::clone(&ports));
             Box::new(move |environment: &mut CoreEnv| {
                 let core = environment.core;
-                note_listening(&config, &environment.addresses);
+                // Every core says the same.
+                if let Some(listening) = listeners::listening(&ports, &environment.addresses) {
+                    let _ = config.listening.set(listening);
+                }
                 let file = *environment.files.first().expect("a core has a file");
                 let engine_config = engine::Config {
                     read_unit: file.read_unit,
@@ -277,7 +282,7 @@ fn node_config(config: &Config, data_dir: &DataDir, shared: SharedParts, shares:
         checks_permissions: config.authorization == settings::Authorization::Permissions,
         client_tls,
         audit,
-        protocols: protocols(config),
+        listeners: listeners::ports(config).iter().map(|port| port.speaks).collect(),
         cluster: config.node_port.map(|_| ClusterConfig {
             join: config.join.clone(),
             replaces: config.replaces,
@@ -315,21 +320,6 @@ fn certificates(config: &Config) -> Option<CertificateLogins> {
         settings::Authentication::Certificate => Some(CertificateLogins { identity, or_password: false }),
         settings::Authentication::CertificateOrPassword => Some(CertificateLogins { identity, or_password: true }),
     }
-}
-
-/// What is spoken on each listener, in the order in which `start` opens them.
-fn protocols(config: &Config) -> Vec<Protocol> {
-    let mut protocols = vec![Protocol::Cql, Protocol::Cql];
-    if !config.aerospike_namespaces.is_empty() {
-        protocols.push(Protocol::Aerospike);
-    }
-    if config.griddb_port.is_some() {
-        protocols.push(Protocol::GridDb);
-    }
-    if config.node_port.is_some() {
-        protocols.push(Protocol::Node);
-    }
-    protocols
 }
 
 /// The file behind the stable memory as it was before this start, which is about to end.
@@ -373,17 +363,4 @@ pub(crate) fn fail(core: CoreId, files: &ShardFiles, error: &OpenError) -> ! {
     };
     tracing::error!(core = core.0, file, %error, remedy, "the shard cannot be opened");
     io_linux::exit_now(4)
-}
-
-/// Tells the node where it listens. Every core says the same.
-fn note_listening(config: &NodeConfig, addresses: &[SocketAddr]) {
-    if let [cql, shard_aware, others @ ..] = addresses {
-        let shard_aware_port = shard_aware.port();
-        let of = |protocol| {
-            let position = config.protocols.iter().position(|known| *known == protocol)?;
-            others.get(position.checked_sub(2)?).copied()
-        };
-        let (aerospike, griddb, node) = (of(Protocol::Aerospike), of(Protocol::GridDb), of(Protocol::Node));
-        let _ = config.listening.set(Listening { cql: *cql, shard_aware_port, aerospike, griddb, node });
-    }
 }

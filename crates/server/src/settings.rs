@@ -27,9 +27,15 @@ pub(crate) struct Settings {
     /// The port on which the client's own port chooses the core; 0 picks a free one [default: 19042].
     #[arg(long, value_name = "PORT", env = "TARNDB_CQL_SHARD_AWARE_PORT")]
     pub(crate) cql_shard_aware_port: Option<u16>,
+    /// A port for Cassandra drivers that speak TLS, beside the others, which needs tls_certificate; 0 picks a free one [default: none, which leaves it off].
+    #[arg(long, value_name = "PORT", env = "TARNDB_CQL_TLS_PORT")]
+    pub(crate) cql_tls_port: Option<u16>,
     /// The port for Aerospike clients; 0 picks a free one [default: 3000].
     #[arg(long, value_name = "PORT", env = "TARNDB_AEROSPIKE_PORT")]
     pub(crate) aerospike_port: Option<u16>,
+    /// A port for Aerospike clients that speak TLS, beside the other, which needs tls_certificate; 0 picks a free one [default: none, which leaves it off].
+    #[arg(long, value_name = "PORT", env = "TARNDB_AEROSPIKE_TLS_PORT")]
+    pub(crate) aerospike_tls_port: Option<u16>,
     /// Namespaces of Aerospike clients, separated by commas; none switches their port off [default: test].
     #[arg(long, value_delimiter = ',', value_name = "NAMES", env = "TARNDB_AEROSPIKE_NAMESPACES")]
     pub(crate) aerospike_namespaces: Option<Vec<String>>,
@@ -201,7 +207,9 @@ impl Settings {
             insecure: self.insecure.or(other.insecure),
             cql_port: self.cql_port.or(other.cql_port),
             cql_shard_aware_port: self.cql_shard_aware_port.or(other.cql_shard_aware_port),
+            cql_tls_port: self.cql_tls_port.or(other.cql_tls_port),
             aerospike_port: self.aerospike_port.or(other.aerospike_port),
+            aerospike_tls_port: self.aerospike_tls_port.or(other.aerospike_tls_port),
             aerospike_namespaces: self.aerospike_namespaces.or(other.aerospike_namespaces),
             aerospike_replication_factor: self.aerospike_replication_factor.or(other.aerospike_replication_factor),
             griddb_port: self.griddb_port.or(other.griddb_port),

@@ -11,10 +11,12 @@ use crate::first_superuser::Superuser;
 use crate::http::{Http, HttpOptions};
 use crate::layout::Losses;
 use crate::limits::{self, Cpus};
+use crate::listeners;
 use crate::live_settings::SettingsControl;
 use crate::logging;
 use crate::node::{NodeParts, Secrets, SharedParts};
 use crate::node_tls;
+use crate::own_connection::{self, reachable};
 use crate::private_files;
 use crate::relayout;
 use crate::service_manager;
@@ -22,11 +24,10 @@ use crate::settings::{Authentication, Pin};
 use crate::settings_file;
 use crate::sql_spill;
 use ::node::{Board, ClientTlsConfig, LiveSettings};
-use griddb_sql::{SqlNode, SqlPort, SqlTls};
-use io::Placement;
-use io_linux::{ListenerOptions, Machine, Options, Pinning, Signals};
+use griddb_sql::{Connected, Connector, SqlNode, SqlPort, SqlTls};
+use io_linux::{Machine, Options, Pinning, Signals};
 use std::io::Write;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
@@ -95,7 +96,7 @@ pub(crate) fn run(arguments: StartArguments, from_variables: &[String]) -> Resul
         http.ready(machine.addresses().first().copied());
         superuser.ready();
         let addresses = machine.addresses();
-        let sql = start_sql(sql, &config, sql_tls, &addresses)?;
+        let sql = start_sql(sql, &config, sql_tls, &addresses, Arc::clone(&board))?;
         announce(&config, &data_dir, &addresses, sql, http.address);
         service_manager::ready(reports);
     }
@@ -116,18 +117,8 @@ fn start_cores(
     ready: Sender<()>,
 ) -> Result<Machine, Failure> {
     tracing::info!(cores = data_dir.cores, capacity = %data_dir.capacity, memory_limit = %config.memory_limit, blobs = data_dir.blobs.len(), "starting");
-    let spread = |port| ListenerOptions { address: SocketAddr::new(config.listen, port), placement: Placement::Spread };
-    let mut listeners =
-        vec![spread(config.cql_port), ListenerOptions { placement: Placement::ByClientPort, ..spread(config.cql_shard_aware_port) }];
-    if !config.aerospike_namespaces.is_empty() {
-        listeners.push(spread(config.aerospike_port));
-    }
-    listeners.extend(config.griddb_port.map(spread));
-    if let Some(port) = config.node_port {
-        listeners.push(ListenerOptions { placement: Placement::ByClientPort, ..spread(port) });
-    }
     let options = Options {
-        listeners,
+        listeners: listeners::ports(config).iter().map(|port| port.options(config)).collect(),
         files: (0..data_dir.cores).map(|core| vec![data_dir.file(core)]).collect(),
         blob_store: Some(data_dir.blob_store.clone()),
         connections_max: config.connections_per_core,
@@ -156,27 +147,27 @@ fn start_sql(
     config: &Config,
     tls: Option<ClientTlsConfig>,
     addresses: &[SocketAddr],
+    board: Arc<Board>,
 ) -> Result<Option<SocketAddr>, Failure> {
     let Some(port) = port else { return Ok(None) };
     let address = port.address();
-    let griddb = addresses[2 + usize::from(!config.aerospike_namespaces.is_empty())];
+    let griddb = listeners::address(&listeners::ports(config), addresses, listeners::GRIDDB).expect("SQL needs GridDB's port");
     let tls = tls.map(|ClientTlsConfig { tls, is_required }| SqlTls { tls, is_required });
-    let node = SqlNode { address: SocketAddr::new(reachable(griddb.ip()), griddb.port()), tls };
+    let node = SqlNode::new(reachable(griddb), tls, Arc::new(OwnPort { board, port: griddb }));
     port.start(node, limits::sql_connections(io_linux::descriptors_max())).map_err(|source| Failure::Sql { address, source })?;
     Ok(Some(address))
 }
 
 /// Says that the node is ready: one line for programs, one for people.
 fn announce(config: &Config, data_dir: &DataDir, addresses: &[SocketAddr], sql: Option<SocketAddr>, http: SocketAddr) {
-    let [cql, shard_aware, others @ ..] = addresses else { unreachable!("at least two listeners were opened") };
-    let has_aerospike = !config.aerospike_namespaces.is_empty();
-    let (aerospike, others) = others.split_at(usize::from(has_aerospike));
-    let (griddb, others) = others.split_at(usize::from(config.griddb_port.is_some()));
-    let named = |name, addresses: &[SocketAddr]| addresses.first().map_or(String::new(), |address| format!(" {name}={address}"));
-    let (aerospike, griddb, node) = (named("aerospike", aerospike), named("griddb", griddb), named("node", others));
-    let sql = named("griddb-sql", sql.as_slice());
+    let ports = listeners::ports(config);
+    let cql = listeners::address(&ports, addresses, listeners::CQL).expect("CQL has a port");
+    let mut opened: String = ports.iter().zip(addresses).map(|(port, address)| format!(" {}={address}", port.name)).collect();
+    if let Some(sql) = sql {
+        opened += &format!(" griddb-sql={sql}");
+    }
     let ready = format!(
-        "tarndb ready version={} cql={cql} shard-aware={shard_aware}{aerospike}{griddb}{sql}{node} http={http} data={} cores={} memory_limit={}",
+        "tarndb ready version={}{opened} http={http} data={} cores={} memory_limit={}",
         env!("CARGO_PKG_VERSION"),
         config.data_dir.display(),
         data_dir.cores,
@@ -184,14 +175,19 @@ fn announce(config: &Config, data_dir: &DataDir, addresses: &[SocketAddr], sql: 
     );
     // Nobody may be reading any more, which is no reason to end.
     let ssl = if config.client_tls.is_some() { "--ssl " } else { "" };
-    let _ = writeln!(std::io::stdout(), "{ready}\nconnect with:  cqlsh {ssl}{} {}", reachable(cql.ip()), cql.port());
+    let _ = writeln!(std::io::stdout(), "{ready}\nconnect with:  cqlsh {ssl}{} {}", reachable(cql).ip(), cql.port());
 }
 
-/// An address that a client on this machine can connect to.
-fn reachable(listen: IpAddr) -> IpAddr {
-    match listen {
-        IpAddr::V4(Ipv4Addr::UNSPECIFIED) => Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(Ipv6Addr::UNSPECIFIED) => Ipv6Addr::LOCALHOST.into(),
-        other => other,
+/// The node's port for clients of GridDB, as that for SQL connects to it.
+#[derive(Debug)]
+struct OwnPort {
+    board: Arc<Board>,
+    port: SocketAddr,
+}
+
+impl Connector for OwnPort {
+    fn connect(&self, client: IpAddr) -> std::io::Result<(TcpStream, Connected)> {
+        let (stream, representation) = own_connection::connect(&self.board, self.port, client)?;
+        Ok((stream, Box::new(representation)))
     }
 }

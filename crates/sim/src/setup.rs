@@ -143,6 +143,7 @@ impl Setup {
                 cql,
                 shard_aware_port: shard_aware.port(),
                 aerospike: Some(aerospike),
+                aerospike_tls: None,
                 griddb: Some(griddb),
                 node: Some(node),
             });
@@ -171,7 +172,7 @@ impl Setup {
             data_center: "datacenter1".to_owned(),
             rack: "rack1".to_owned(),
             host_id: self.host_id,
-            protocols: vec![Protocol::Cql, Protocol::Cql, Protocol::Aerospike, Protocol::Node, Protocol::GridDb],
+            listeners: [Protocol::Cql, Protocol::Cql, Protocol::Aerospike, Protocol::Node, Protocol::GridDb].map(Into::into).to_vec(),
             aerospike: AerospikeConfig::new(self.host_id, vec!["test".to_owned()], 2),
             cluster,
             board: self.cluster.is_some().then(|| Arc::new(Board::new(true))),

@@ -13,7 +13,7 @@ install_suite() { # install_suite NAME DIRECTORY
   fi
   step_is_done "$1-classes" "$2/pom.xml" "$here"/tarndb/Server.java "$2"/tarndb/*.java && return
   rm -rf "$cache/$1/classes"
-  javac --release 17 -encoding UTF-8 -Xlint:all,-processing,-serial,-try -Werror -cp "$cache/$1/lib/*" -d "$cache/$1/classes" \
+  compile_java -Xlint:all,-processing,-serial,-try -cp "$cache/$1/lib/*" -d "$cache/$1/classes" \
     -sourcepath "$here" "$2"/tarndb/*.java
   step_done "$1-classes" "$2/pom.xml" "$here"/tarndb/Server.java "$2"/tarndb/*.java
 }

@@ -7,7 +7,7 @@ status=0
 passed=0 failed=0 skipped=0
 for suite in aerospike-java aerospike-java-old; do
   log="$TARNDB_SUITE_LOGS/$suite.junit"
-  java -Xmx512m -cp "$cache/$suite/classes:$cache/$suite/lib/*" org.junit.platform.console.ConsoleLauncher execute \
+  java "${java_flags[@]}" -Xmx512m -cp "$cache/$suite/classes:$cache/$suite/lib/*" org.junit.platform.console.ConsoleLauncher execute \
     --scan-classpath "$cache/$suite/classes" --details=tree --disable-banner --disable-ansi-colors "$@" > "$log" 2>&1 || status=$?
   cat "$log"
   count() { sed -nE "s/^\[ *([0-9]+) $1 .*/\1/p" "$log"; }

@@ -1,11 +1,14 @@
 """TLS by the client's own settings."""
 
 import os
+import tempfile
 
 import aerospike
 import pytest
 from aerospike import exception
 
+import certificates
+import server
 from aerospike_settings import patient
 from conftest import NAMESPACE
 
@@ -32,3 +35,24 @@ def test_records_pass_over_tls(endpoint, client):
 def test_another_name_or_authority_is_not_trusted(endpoint, tmp_path):
     with pytest.raises(exception.AerospikeError):
         encrypted(endpoint, "elsewhere.example.org", os.environ["TARNDB_TEST_CA"])
+
+
+def test_a_port_for_tls_serves_tls_alone(tmp_path):
+    """Where the port of everybody serves both."""
+    authority = certificates.Authority(tmp_path / "certificates")
+    flags = [*authority.server_flags(), "--tls", "optional", "--aerospike-tls-port", "0"]
+    private = server.Server(tempfile.mkdtemp(prefix="aerospike-tls-", dir=server.ROOT / ".cache" / "run"), flags, memory="256M")
+    private.start()
+    try:
+        address = lambda name: (lambda host, port: (host, int(port)))(*private.state()[name].rsplit(":", 1))
+        over_tls = encrypted(address("aerospike-tls"), "localhost", str(authority.file))
+        plain = aerospike.client(patient([address("aerospike")])).connect()
+        over_tls.put((NAMESPACE, "tls", 1), {"n": 1})
+        assert plain.get((NAMESPACE, "tls", 1))[2] == {"n": 1}
+        assert private.state()["aerospike-tls"] in over_tls.info_random_node("service-tls-std")
+        over_tls.close()
+        plain.close()
+        with pytest.raises(exception.AerospikeError):
+            aerospike.client(patient([address("aerospike-tls")], connect_timeout=2_000)).connect()
+    finally:
+        private.stop()

@@ -18,6 +18,6 @@ for pom in "$here"/*/pom.xml; do
   step_is_done "applications-java-$name-classes" "$pom" "${sources[@]}" && continue
   rm -rf "$to/classes"
   # Spring reads the names of parameters. The applications' jars are compiled with annotations that are not there.
-  javac --release 17 -parameters -encoding UTF-8 -Xlint:all,-processing,-serial,-try,-classfile,-path,-rawtypes -Werror -cp "$to/lib/*" -d "$to/classes" "${sources[@]}"
+  compile_java -parameters -Xlint:all,-processing,-serial,-try,-classfile,-path,-rawtypes -cp "$to/lib/*" -d "$to/classes" "${sources[@]}"
   step_done "applications-java-$name-classes" "$pom" "${sources[@]}"
 done

@@ -11,7 +11,7 @@ for part in "${parts[@]}"; do
   at="$cache/applications-java/$part"
   log="$TARNDB_SUITE_LOGS/applications-java-$part.junit"
   began=$SECONDS status=0
-  java -Xmx768m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$at/classes:$at/lib/*" org.junit.platform.console.ConsoleLauncher execute \
+  java "${java_flags[@]}" -Xmx768m -cp "$at/classes:$at/lib/*" org.junit.platform.console.ConsoleLauncher execute \
     --scan-classpath "$at/classes" --details=tree --disable-banner --disable-ansi-colors > "$log" 2>&1 || status=$?
   # What the applications log counts when they fail.
   if (( status == 0 )); then sed -n "/^╷/,\$p" "$log"; else cat "$log"; fi

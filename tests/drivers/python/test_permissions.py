@@ -1,5 +1,8 @@
 """Permissions: what a role may do, from the statement that grants it to the rows; on a server of their own that asks for passwords."""
 
+import base64
+import http.client
+import json
 import tempfile
 
 import pytest
@@ -11,6 +14,7 @@ from cassandra.query import BatchStatement
 import server
 from conftest import PEER, run_directory, when_back
 from roles import KEYSPACE, boss, login, role
+from waiting import wait_until
 
 pytestmark = pytest.mark.skipif(bool(PEER), reason="the server under test is not TarnDB")
 
@@ -18,7 +22,7 @@ pytestmark = pytest.mark.skipif(bool(PEER), reason="the server under test is not
 @pytest.fixture(scope="module")
 def guarded():
     """A server on which roles need permissions, with table `ks.t` of 100 rows."""
-    private = server.Server(tempfile.mkdtemp(prefix="permissions-", dir=run_directory()), server.LOGIN_FLAGS)
+    private = server.Server(tempfile.mkdtemp(prefix="permissions-", dir=run_directory()), [*server.LOGIN_FLAGS, "--audit-log", "audit.log"])
     private.start()
     with login(private, "cassandra") as boss:
         boss.execute(KEYSPACE.format("ks"))
@@ -149,3 +153,25 @@ def test_a_role_logs_in_from_its_networks_only(guarded, boss, role):
     for scope in ("FROM CIDRS {'office'}", "TO DATACENTERS {'dc2'}"):
         with pytest.raises(InvalidRequest):
             boss.execute(f"ALTER ROLE {role} WITH ACCESS {scope}")
+
+
+def test_sql_over_http_is_permitted_and_audited_by_the_address_of_its_client(guarded, boss, role):
+    boss.execute(f"GRANT SELECT ON ks.t TO {role}")
+    boss.execute(f"ALTER ROLE {role} WITH ACCESS FROM CIDRS {{'127.0.0.2/32'}}")
+    host, port = guarded.state()["http"].rsplit(":", 1)
+
+    def status_of(address):
+        connection = http.client.HTTPConnection(host, int(port), 60, source_address=(address, 0))
+        try:
+            authorization = "Basic " + base64.b64encode(f"{role}:{role}".encode()).decode()
+            connection.request("POST", "/sql", "SELECT v FROM ks.t WHERE k = 1", {"Authorization": authorization})
+            return connection.getresponse().status
+        finally:
+            connection.close()
+
+    assert status_of("127.0.0.2") == 200
+    assert status_of("127.0.0.1") in (401, 403)
+    lines = lambda: map(json.loads, (guarded.directory / "audit.log").read_text().splitlines())
+    clients = lambda: {line["client"].split(":")[0] for line in lines() if line["role"] == role and line["protocol"] == "cql" and "operation" in line}
+    wait_until(clients)
+    assert clients() == {"127.0.0.2"}

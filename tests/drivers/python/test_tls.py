@@ -72,8 +72,8 @@ def address(private, name="cql"):
 
 
 @contextlib.contextmanager
-def session(private, context, **options):
-    host, port = address(private)
+def session(private, context, listener="cql", **options):
+    host, port = address(private, listener)
     verified = {"ssl_options": {"server_hostname": "localhost"}} if context else {}
     cluster = Cluster([host], port=port, ssl_context=context, connect_timeout=20, **{"protocol_version": 5, **verified, **options})
     try:
@@ -82,8 +82,8 @@ def session(private, context, **options):
         cluster.shutdown()
 
 
-def refusal(private, context) -> str:
-    with pytest.raises(NoHostAvailable) as failure, session(private, context):
+def refusal(private, context, listener="cql") -> str:
+    with pytest.raises(NoHostAvailable) as failure, session(private, context, listener):
         pass
     return " ".join(map(str, failure.value.errors.values()))
 
@@ -154,6 +154,17 @@ def test_both_are_served_where_tls_is_optional(authority):
             plain.execute("CREATE TABLE ks.t (k int PRIMARY KEY)")
             encrypted.execute("INSERT INTO ks.t (k) VALUES (1)")
             assert plain.execute("SELECT k FROM ks.t").one().k == 1
+
+
+def test_a_port_for_tls_serves_tls_alone(authority):
+    """Where the port of everybody serves both."""
+    with serving([*authority.server_flags(), "--tls", "optional", "--cql-tls-port", "0"]) as private:
+        with session(private, trusting(authority), "cql-tls") as encrypted, session(private, None) as plain:
+            encrypted.execute(KEYSPACE)
+            plain.execute("CREATE TABLE ks.t (k int PRIMARY KEY)")
+            encrypted.execute("INSERT INTO ks.t (k) VALUES (1)")
+            assert plain.execute("SELECT k FROM ks.t").one().k == 1
+        assert "this server is to be spoken to by TLS" in refusal(private, None, "cql-tls")
 
 
 def test_clients_may_have_to_have_certificates(authority, tmp_path):

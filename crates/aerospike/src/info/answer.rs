@@ -74,12 +74,11 @@ fn value(name: &str, view: &NodeView<'_>) -> String {
         "cluster-stable" => members::stable(view, parameters),
         "service" | "service-clear-std" => view.address.to_string(),
         "services" => members::addresses(view),
-        // One address for both.
-        "service-tls-std" if view.speaks_tls => view.address.to_string(),
+        "service-tls-std" => view.tls_address.map_or(String::new(), |address| address.to_string()),
         // A node has no other.
-        "services-alternate" | "services-alumni" | "service-clear-alt" | "service-tls-std" | "service-tls-alt" => String::new(),
+        "services-alternate" | "services-alumni" | "service-clear-alt" | "service-tls-alt" => String::new(),
         "peers-clear-std" | "peers-clear-alt" => members::peers(view, false),
-        "peers-tls-std" | "peers-tls-alt" if view.speaks_tls => members::peers(view, true),
+        "peers-tls-std" | "peers-tls-alt" if view.tls_address.is_some() => members::peers(view, true),
         "peers-tls-std" | "peers-tls-alt" => format!("{},,[]", members::generation(view)),
         "partitions" => base::SLOT_COUNT.to_string(),
         "replicas" => partitions::replicas(view),

@@ -38,7 +38,7 @@ fn values_of(cluster: Option<Box<dyn Cluster>>, names: &str) -> Vec<(String, Str
         node_name: "BB9000000000001",
         cluster_name: "",
         address: "192.0.2.1:3000".parse().unwrap(),
-        speaks_tls: true,
+        tls_address: Some("192.0.2.1:4333".parse().unwrap()),
         namespaces: &namespaces,
         schema: &schema,
         built_indexes: vec![built],
@@ -76,7 +76,7 @@ fn what_clients_ask_when_they_connect_is_answered() {
     assert!(!features.contains(&"udf") && values[2].1.is_ascii() && !values[2].1.contains(' '));
     assert_eq!(value("peers-clear-std"), "1,3000,[]");
     assert_eq!(value("service-clear-std"), "192.0.2.1:3000");
-    assert_eq!(value("service-tls-std"), "192.0.2.1:3000");
+    assert_eq!(value("service-tls-std"), "192.0.2.1:4333");
     assert_eq!(value("peers-tls-std"), "1,3000,[]");
     assert_eq!(value("cluster-name"), "null");
     assert_eq!(value("rack-ids"), "test:0;bar:0");

@@ -18,8 +18,8 @@ pub struct NodeView<'a> {
     pub cluster_name: &'a str,
     /// Where clients reach this node.
     pub address: SocketAddr,
-    /// Whether clients can speak TLS there.
-    pub speaks_tls: bool,
+    /// Where they reach it by TLS, if they can.
+    pub tls_address: Option<SocketAddr>,
     /// The namespaces there are.
     pub namespaces: &'a [Namespace],
     /// Sets and bins.

@@ -57,7 +57,7 @@ impl Server for Echo {
             node_name: "A1",
             cluster_name: "c",
             address: address(),
-            speaks_tls: false,
+            tls_address: None,
             namespaces: &self.namespaces,
             schema: &self.schema,
             built_indexes: Vec::new(),

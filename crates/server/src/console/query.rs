@@ -3,20 +3,20 @@
 
 use super::Console;
 use super::limits::{ROWS_MAX, TIMEOUT, shortened};
-use super::login::Login;
 use super::sql_query;
-use crate::http::own_port::refuse;
+use crate::http::own_port::{Asker, refuse};
 use crate::http::{BAD_REQUEST, FORBIDDEN, Reply, Request, UNAVAILABLE};
+use crate::own_connection;
 use crate::tls_stream::TlsStream;
 use ::node::{Board, ClientTlsConfig};
 use cql::language::{self, Statement};
 use cql::value::text::write_plain;
 use cql::wire::{ProtocolVersion, ReceivedColumns, Rows};
-use load::cql::client::{Client, ClientError, Credentials};
+use load::cql::client::{Client, ClientError};
 use load::transport::Transport;
 use serde_json::{Value, json};
 use std::io::{Error, ErrorKind, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tls::Session;
@@ -27,7 +27,7 @@ const ANSWER_BYTES_MAX: usize = 16 << 20;
 const QUERIES_MAX: usize = 4;
 
 impl Console {
-    pub(super) fn query(&self, board: &Board, login: Option<&Login>, shows_certificate: bool, request: &Request) -> Reply {
+    pub(super) fn query(&self, board: &Board, asker: Asker<'_>, request: &Request) -> Reply {
         // A browser names the page that asks: others than ours have nothing to ask.
         if let Some(origin) = request.header("origin")
             && origin.split_once("://").map(|(_, host)| host) != request.header("host")
@@ -46,12 +46,12 @@ impl Console {
         if let Err(refusal) = if is_sql { Ok(()) } else { check(query) } {
             return refusal;
         }
-        if let Some(refusal) = refuse(self, shows_certificate, "the query box is not there") {
+        if let Some(refusal) = refuse(self, asker, "the query box is not there") {
             return refusal;
         }
         let Some(cql) = self.cql.get() else { return Reply::text(UNAVAILABLE, "this node is starting") };
         let reply = if self.queries.fetch_add(1, Ordering::AcqRel) < QUERIES_MAX {
-            if is_sql { sql_query::run(self, board, login, query) } else { run(*cql, self.tls.as_ref(), login, query) }
+            if is_sql { sql_query::run(self, board, asker, query) } else { run(board, *cql, self.tls.as_ref(), asker, query) }
         } else {
             Reply::text(UNAVAILABLE, format!("{QUERIES_MAX} statements of consoles run already: again when one has ended"))
         };
@@ -73,16 +73,16 @@ fn check(query: &str) -> Result<(), Reply> {
     }
 }
 
-fn run(cql: SocketAddr, tls: Option<&ClientTlsConfig>, login: Option<&Login>, query: &str) -> Reply {
+fn run(board: &Board, cql: SocketAddr, tls: Option<&ClientTlsConfig>, asker: Asker<'_>, query: &str) -> Reply {
     let began = Instant::now();
     let session = match tls.map(|config| Session::to_itself(&config.tls)).transpose() {
         Ok(session) => session.flatten(),
         Err(error) => return Reply::text(UNAVAILABLE, error.to_string()),
     };
-    let rows = connect(cql).map_err(ClientError::from).and_then(|stream| {
+    let rows = own_connection::connect(board, cql, asker.address).map_err(ClientError::from).and_then(|(stream, _client)| {
+        stream.set_nodelay(true)?;
         let connection = Connection::new(&stream, session, began + TIMEOUT);
-        let credentials = login.map(|login| Credentials { user: &login.role, password: &login.password });
-        let mut client = Client::start_as(connection, ProtocolVersion::V4, credentials)?;
+        let mut client = Client::start_as(connection, ProtocolVersion::V4, asker.credentials())?;
         client.first_rows(query, ROWS_MAX, result)
     });
     match rows {
@@ -118,18 +118,6 @@ fn result(rows: &Rows<'_>) -> Value {
     let columns: Vec<_> =
         columns.iter().zip(&types).map(|(column, data_type)| json!({"name": column.name, "type": data_type.to_string()})).collect();
     json!({"columns": columns, "rows": rows_shown, "has_more": rows.metadata.paging_state.is_some()})
-}
-
-/// A connection to the node itself, whatever address it listens on.
-fn connect(cql: SocketAddr) -> std::io::Result<TcpStream> {
-    let ip = match cql.ip() {
-        IpAddr::V4(Ipv4Addr::UNSPECIFIED) => Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(Ipv6Addr::UNSPECIFIED) => Ipv6Addr::LOCALHOST.into(),
-        other => other,
-    };
-    let stream = TcpStream::connect_timeout(&SocketAddr::new(ip, cql.port()), TIMEOUT)?;
-    stream.set_nodelay(true)?;
-    Ok(stream)
 }
 
 /// What is said over it. It ends after a while, and when too much comes.

@@ -2,8 +2,7 @@
 
 use super::Console;
 use super::limits::{ROWS_MAX, TIMEOUT, shortened};
-use super::login::Login;
-use crate::http::own_port::tables;
+use crate::http::own_port::{Asker, tables};
 use crate::http::{Reply, UNAVAILABLE};
 use crate::sql_tables::{SqlError, StatementText, Stopped, Watch, prepare};
 use ::node::Board;
@@ -12,9 +11,9 @@ use sql::{ColumnType, Query, QueryError, ValueRef};
 use std::fmt::Write;
 use std::time::Instant;
 
-pub(super) fn run(console: &Console, board: &Board, login: Option<&Login>, text: &str) -> Reply {
+pub(super) fn run(console: &Console, board: &Board, asker: Asker<'_>, text: &str) -> Reply {
     let began = Instant::now();
-    let prepared = tables(console, board, login, text, None).and_then(|tables| prepare(tables, &StatementText { text, parameters: &[] }));
+    let prepared = tables(console, board, asker, text, None).and_then(|tables| prepare(tables, &StatementText { text, parameters: &[] }));
     let mut query = match prepared {
         Ok(query) => query,
         Err(error) => return Reply::text(error.status(), error.to_string()),

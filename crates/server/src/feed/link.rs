@@ -1,9 +1,10 @@
 //! A connection to a port of CQL or of Aerospike's protocol, plain or by TLS.
 
 use crate::tls_stream::TlsStream;
+use ::node::Representation;
 use load::transport::Transport;
 use std::io::{Error, ErrorKind, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 use tls::Session;
@@ -15,6 +16,8 @@ const READ_BYTES: usize = 64 << 10;
 
 /// A connection.
 pub(crate) struct Link {
+    /// Whom it is for, if that is somebody else: known until it is closed.
+    _client: Option<Representation>,
     stream: Arc<TcpStream>,
     tls: Option<TlsStream<Arc<TcpStream>>>,
     buffer: Vec<u8>,
@@ -23,12 +26,17 @@ pub(crate) struct Link {
 impl Link {
     /// Connects; with a session, by TLS.
     pub(crate) fn connect(address: SocketAddr, session: Option<Session>) -> std::io::Result<Self> {
-        let stream = Arc::new(TcpStream::connect_timeout(&address, CONNECT_TIMEOUT)?);
+        Self::over(TcpStream::connect_timeout(&address, CONNECT_TIMEOUT)?, session, None)
+    }
+
+    /// Over a connection that is there.
+    pub(crate) fn over(stream: TcpStream, session: Option<Session>, client: Option<Representation>) -> std::io::Result<Self> {
+        let stream = Arc::new(stream);
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
         stream.set_write_timeout(Some(ANSWER_TIMEOUT))?;
         let tls = session.map(|session| TlsStream::new(Arc::clone(&stream), session, None));
-        Ok(Self { stream, tls, buffer: vec![0; READ_BYTES] })
+        Ok(Self { _client: client, stream, tls, buffer: vec![0; READ_BYTES] })
     }
 }
 
@@ -57,14 +65,4 @@ impl Transport for Link {
         bytes.extend_from_slice(&self.buffer[..count]);
         Ok(())
     }
-}
-
-/// Where a node reaches its own port, whatever address it listens on.
-pub(crate) fn own_address(cql: SocketAddr) -> SocketAddr {
-    let ip = match cql.ip() {
-        IpAddr::V4(Ipv4Addr::UNSPECIFIED) => Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(Ipv6Addr::UNSPECIFIED) => Ipv6Addr::LOCALHOST.into(),
-        other => other,
-    };
-    SocketAddr::new(ip, cql.port())
 }

@@ -33,7 +33,7 @@ mod time_id;
 pub(crate) use change::{Change, Kind, LogRow};
 pub(crate) use error::FeedError;
 pub(crate) use json::{line, mark};
-pub(crate) use link::{Link, own_address};
+pub(crate) use link::Link;
 pub(crate) use log::{Log, digest, quoted};
 pub(crate) use position::Mark;
 pub(crate) use reader::{Reader, Since, Step, time_us};

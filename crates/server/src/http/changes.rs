@@ -46,10 +46,9 @@ pub(super) fn answer(
     node: &Node<'_>,
     client: &TcpStream,
     stream: &mut impl Write,
-    login: Option<&Login>,
     request: &Request,
 ) -> std::io::Result<Option<Reply>> {
-    let asked = match check(login, request) {
+    let asked = match check(node.asker.login, request) {
         Ok(asked) => asked,
         Err(refusal) => return Ok(Some(refusal)),
     };
@@ -59,7 +58,7 @@ pub(super) fn answer(
     };
     let mut told = Told::new(asked.format);
     let mut body = Body::new(stream, told.kind(), request);
-    let ended = feed(node, client, login, &asked, &mut told, &mut body);
+    let ended = feed(node, client, &asked, &mut told, &mut body);
     // Whoever has the end of an answer may ask again.
     drop(place);
     body.finish(ended, FeedError::status, |error, code| told.failure(error, code))
@@ -119,20 +118,19 @@ impl From<FeedError> for End {
 fn feed(
     node: &Node<'_>,
     client: &TcpStream,
-    login: Option<&Login>,
     asked: &Asked,
     told: &mut Told,
     body: &mut Body<'_, impl Write>,
 ) -> Result<(), End> {
     let Asked { keyspace, table, .. } = asked;
-    if let Some(refusal) = own_port::refuse(node.console, node.shows_certificate, "there are no feeds") {
+    if let Some(refusal) = own_port::refuse(node.console, node.asker, "there are no feeds") {
         return Err(End::Refused(refusal));
     }
     let since: Since = asked.since.parse()?;
     let schema = node.board.schema();
     let log = Log::of(&schema, keyspace, table)?;
     told.begin(&schema, &log)?;
-    let mut reader = Reader::new(Source::new(Box::new(|| own_port::connect(node.console, login))), log, since)?;
+    let mut reader = Reader::new(Source::new(Box::new(|| own_port::connect(node.console, node.board, node.asker))), log, since)?;
     let (began, mut said, mut count) = (Instant::now(), Instant::now(), 0u64);
     let (mut pause, mut failing) = (POLL, None::<Instant>);
     loop {

@@ -1,5 +1,6 @@
 //! Answers that last: feeds of changes, and rows of SQL. They have a thread for as long as they are read, so there are few at a time.
 
+use super::own_port::Asker;
 use super::reply::Reply;
 use super::request::Request;
 use crate::console::{self, Console};
@@ -21,8 +22,7 @@ pub(super) struct Node<'a> {
     pub(super) places: &'a Places,
     pub(super) board: &'a Board,
     pub(super) console: &'a Console,
-    /// Who asks has shown a certificate that clients' authorities have signed.
-    pub(super) shows_certificate: bool,
+    pub(super) asker: Asker<'a>,
 }
 
 /// Answers of a kind that are read at once.

@@ -3,16 +3,36 @@
 
 use super::reply::{CONFLICT, FORBIDDEN, Reply, UNAVAILABLE};
 use crate::console::{Console, Login};
-use crate::feed::{Link, own_address};
+use crate::feed::Link;
+use crate::own_connection;
 use crate::sql_tables::{CqlTables, SqlError};
 use ::node::Board;
 use cql::permissions::Rights;
 use cql::wire::ProtocolVersion;
 use load::cql::client::{Client, ClientError, Credentials};
+use std::net::IpAddr;
 use tls::{CertificateNeed, Session};
 
+/// Who asks over HTTP.
+#[derive(Clone, Copy)]
+pub(crate) struct Asker<'a> {
+    /// As whom; none where nobody has to log in.
+    pub(crate) login: Option<&'a Login>,
+    /// From where.
+    pub(crate) address: IpAddr,
+    /// Whether with a certificate that clients' authorities have signed.
+    pub(crate) shows_certificate: bool,
+}
+
+impl<'a> Asker<'a> {
+    /// What it logs in with at other ports.
+    pub(crate) fn credentials(&self) -> Option<Credentials<'a>> {
+        self.login.map(|login| Credentials { user: &login.role, password: &login.password })
+    }
+}
+
 /// Why it cannot be asked, if it cannot; `what` is not there then. Where clients need certificates to get at rows, so does who asks here for them.
-pub(crate) fn refuse(console: &Console, shows_certificate: bool, what: &str) -> Option<Reply> {
+pub(crate) fn refuse(console: &Console, asker: Asker<'_>, what: &str) -> Option<Reply> {
     if console.cql().is_none() {
         return Some(Reply::text(UNAVAILABLE, "starting"));
     }
@@ -21,7 +41,7 @@ pub(crate) fn refuse(console: &Console, shows_certificate: bool, what: &str) -> 
             let why = "where clients log in by certificates alone (setting `authentication`): the node has none that logs in as you";
             Some(Reply::text(CONFLICT, format!("{what} {why}")))
         }
-        Some(CertificateNeed::ToConnect) if !shows_certificate => {
+        Some(CertificateNeed::ToConnect) if !asker.shows_certificate => {
             let why = "without a certificate, as other clients need one (setting `tls_client_ca`): show yours, as with curl --cert";
             Some(Reply::text(FORBIDDEN, format!("{what} {why}")))
         }
@@ -30,24 +50,24 @@ pub(crate) fn refuse(console: &Console, shows_certificate: bool, what: &str) -> 
 }
 
 /// A connection to it.
-pub(crate) fn connect(console: &Console, login: Option<&Login>) -> Result<Client<Link>, ClientError> {
+pub(crate) fn connect(console: &Console, board: &Board, asker: Asker<'_>) -> Result<Client<Link>, ClientError> {
     let starting = || std::io::Error::new(std::io::ErrorKind::NotConnected, "this node is starting");
     let cql = console.cql().ok_or_else(starting)?;
     let session = console.tls().map(|config| Session::to_itself(&config.tls)).transpose().map_err(std::io::Error::other)?;
-    let credentials = login.map(|login| Credentials { user: &login.role, password: &login.password });
-    Client::start_as(Link::connect(own_address(cql), session.flatten())?, ProtocolVersion::V4, credentials)
+    let (stream, client) = own_connection::connect(board, cql, asker.address)?;
+    Client::start_as(Link::over(stream, session.flatten(), Some(client))?, ProtocolVersion::V4, asker.credentials())
 }
 
 /// The tables of a statement of SQL, as the role that asks sees them.
 pub(crate) fn tables(
     console: &Console,
     board: &Board,
-    login: Option<&Login>,
+    asker: Asker<'_>,
     statement: &str,
     keyspace: Option<&str>,
 ) -> Result<CqlTables, SqlError> {
-    let client = connect(console, login).map_err(|error| SqlError::Tables(error.into()))?;
+    let client = connect(console, board, asker).map_err(|error| SqlError::Tables(error.into()))?;
     let schema = board.schema();
-    let rights = login.filter(|_| console.checks_permissions()).map(|login| Rights::of(&schema, &login.role));
+    let rights = asker.login.filter(|_| console.checks_permissions()).map(|login| Rights::of(&schema, &login.role));
     Ok(CqlTables::new(client, schema, rights, statement, keyspace)?)
 }

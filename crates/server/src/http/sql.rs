@@ -41,10 +41,9 @@ pub(super) fn answer(
     node: &Node<'_>,
     client: &TcpStream,
     stream: &mut impl Write,
-    login: Option<&Login>,
     request: &Request,
 ) -> std::io::Result<Option<Reply>> {
-    let asked = match check(login, request) {
+    let asked = match check(node.asker.login, request) {
         Ok(asked) => asked,
         Err(refusal) => return Ok(Some(refusal)),
     };
@@ -58,7 +57,7 @@ pub(super) fn answer(
         Format::Arrow => ARROW,
     };
     let mut body = Body::new(stream, kind, request);
-    let ended = run(node, client, login, &asked, &mut body);
+    let ended = run(node, client, &asked, &mut body);
     // Whoever has the end of an answer may ask again.
     drop(place);
     match (ended, asked.format) {
@@ -87,12 +86,12 @@ fn check(login: Option<&Login>, request: &Request) -> Result<Asked, Reply> {
 }
 
 /// Runs the statement, and sends its rows.
-fn run(node: &Node<'_>, client: &TcpStream, login: Option<&Login>, asked: &Asked, body: &mut Body<'_, impl Write>) -> Result<(), End> {
-    if let Some(refusal) = own_port::refuse(node.console, node.shows_certificate, "there is no SQL") {
+fn run(node: &Node<'_>, client: &TcpStream, asked: &Asked, body: &mut Body<'_, impl Write>) -> Result<(), End> {
+    if let Some(refusal) = own_port::refuse(node.console, node.asker, "there is no SQL") {
         return Err(End::Refused(refusal));
     }
     let began = Instant::now();
-    let tables = own_port::tables(node.console, node.board, login, &asked.statement, asked.keyspace.as_deref())?;
+    let tables = own_port::tables(node.console, node.board, node.asker, &asked.statement, asked.keyspace.as_deref())?;
     let mut query = prepare(tables, &StatementText { text: &asked.statement, parameters: &asked.parameters })?;
     let watch = Watch { client: Some(client), deadline: began + asked.time, interrupter: query.interrupter() };
     let watched = watch.while_it(|| match asked.format {

@@ -174,7 +174,7 @@ fn node_config(now: Now, login: bool) -> NodeConfig {
         data_center: "datacenter1".to_owned(),
         rack: "rack1".to_owned(),
         host_id: 1,
-        protocols: vec![Protocol::Cql, Protocol::Cql, Protocol::Aerospike],
+        listeners: [Protocol::Cql, Protocol::Cql, Protocol::Aerospike].map(Into::into).to_vec(),
         aerospike: AerospikeConfig::new(1, vec!["test".to_owned()], 2),
         cluster: None,
         board: None,

@@ -12,6 +12,7 @@ use crate::cluster::membership::orders::{Answer, Order};
 use crate::cluster::operations::reports::{ClusterReport, CoreReport, Report};
 use crate::hot;
 use crate::limits::RoleUses;
+use crate::represented::RepresentedClients;
 use crate::slow::SlowLog;
 use crate::traces::Traces;
 use base::{CoreId, TableId};
@@ -44,6 +45,7 @@ pub struct Board {
     traces: Arc<Traces>,
     slow: SlowLog,
     role_uses: Arc<RoleUses>,
+    represented: Arc<RepresentedClients>,
     /// Of each core.
     hot: Mutex<Vec<(u16, Arc<HotPartitions>)>>,
 }
@@ -123,6 +125,12 @@ impl Board {
     #[must_use]
     pub fn role_uses(&self) -> &Arc<RoleUses> {
         &self.role_uses
+    }
+
+    /// Whose connections are that the process makes to its own ports.
+    #[must_use]
+    pub fn represented(&self) -> &Arc<RepresentedClients> {
+        &self.represented
     }
 
     /// Where backups and restores are asked for.

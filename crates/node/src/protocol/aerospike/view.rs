@@ -21,7 +21,7 @@ impl Core {
             node_name: &config.aerospike.node_name,
             cluster_name: &config.cluster_name,
             address: listening.aerospike.unwrap_or(listening.cql),
-            speaks_tls: config.client_tls.is_some(),
+            tls_address: config.client_tls.as_ref().and(listening.aerospike_tls.or(listening.aerospike)),
             namespaces: &config.aerospike.namespaces,
             schema: &self.schema,
             built_indexes: self.built_indexes(),

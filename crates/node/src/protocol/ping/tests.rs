@@ -114,7 +114,7 @@ impl Node {
             data_center: "here".to_owned(),
             rack: "rack".to_owned(),
             host_id: 1,
-            protocols: vec![Protocol::Ping],
+            listeners: [Protocol::Ping].map(Into::into).to_vec(),
             aerospike: AerospikeConfig::default(),
             cluster: None,
             board: None,

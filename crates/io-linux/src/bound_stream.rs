@@ -1,0 +1,87 @@
+//! A TCP connection whose own address is known before the other side sees it.
+
+use crate::errno::Errno;
+use crate::socket;
+use std::io::{Error, ErrorKind};
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::Duration;
+
+/// It has an address, and is not connected yet.
+#[derive(Debug)]
+pub struct BoundStream {
+    socket: OwnedFd,
+    address: SocketAddr,
+}
+
+impl BoundStream {
+    /// Gives it a free port of an address of this machine.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn bind(ip: IpAddr) -> std::io::Result<Self> {
+        let any_port = SocketAddr::new(ip, 0);
+        let socket = socket::open(&any_port).map_err(os_error)?;
+        socket::bind(&socket, &any_port).map_err(os_error)?;
+        let address = socket::local_address(&socket).map_err(os_error)?;
+        Ok(Self { socket, address })
+    }
+
+    /// Its own address.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Connects it, and waits for that.
+    ///
+    /// # Errors
+    /// What the system says, or nobody has answered in this time.
+    pub fn connect(self, to: &SocketAddr, timeout: Duration) -> std::io::Result<TcpStream> {
+        socket::connect(&self.socket, to).map_err(os_error)?;
+        let mut waits = libc::pollfd { fd: self.socket.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
+        let timeout_ms = libc::c_int::try_from(timeout.as_millis()).unwrap_or(libc::c_int::MAX);
+        // SAFETY: one live entry.
+        match Errno::check(unsafe { libc::poll(&raw mut waits, 1, timeout_ms) }).map_err(os_error)? {
+            0 => return Err(ErrorKind::TimedOut.into()),
+            _ => socket::finish_connecting(&self.socket).map_err(os_error)?,
+        }
+        let stream = TcpStream::from(self.socket);
+        stream.set_nonblocking(false)?;
+        Ok(stream)
+    }
+}
+
+fn os_error(errno: Errno) -> Error {
+    Error::from_raw_os_error(errno.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::{Ipv4Addr, TcpListener};
+
+    const TIMEOUT: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn the_other_side_sees_the_address_that_was_known_before() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let bound = BoundStream::bind(Ipv4Addr::LOCALHOST.into()).unwrap();
+        let address = bound.address();
+        let mut stream = bound.connect(&listener.local_addr().unwrap(), TIMEOUT).unwrap();
+        let (mut other, peer) = listener.accept().unwrap();
+        assert_eq!(peer, address);
+        other.write_all(b"x").unwrap();
+        let mut byte = [0];
+        stream.read_exact(&mut byte).unwrap();
+        assert_eq!(&byte, b"x", "it blocks");
+    }
+
+    #[test]
+    fn nobody_listens() {
+        let gone = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
+        let error = BoundStream::bind(Ipv4Addr::LOCALHOST.into()).unwrap().connect(&gone, TIMEOUT).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
+    }
+}
