@@ -16,7 +16,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 fn plan(mix: Mix, operations: u64) -> Plan {
     plans::plan(Clients { threads: 1, connections: 2, in_flight: 4 }, mix, operations)
@@ -165,6 +165,8 @@ struct Change<'a> {
     misplaced: u64,
     /// Whether requests have come to wrong members since the last change: clients could not know.
     has_erred: bool,
+    /// Seconds since then, all of whose requests came to the right ones: a slow machine's clients may hear of a change before they ask.
+    seconds_right: u32,
 }
 
 impl Observer for Change<'_> {
@@ -172,8 +174,9 @@ impl Observer for Change<'_> {
         let misplaced = self.shared.misplaced.load(Relaxed);
         let is_right = misplaced == std::mem::replace(&mut self.misplaced, misplaced);
         self.has_erred |= !is_right;
-        if self.has_erred && is_right {
-            self.has_erred = false;
+        self.seconds_right = if is_right { self.seconds_right + 1 } else { 0 };
+        if is_right && (self.has_erred || self.seconds_right > 5) {
+            (self.has_erred, self.seconds_right) = (false, 0);
             match self.to.pop() {
                 Some(members) => share_tokens(self.shared, &members),
                 None => self.control.stop(),
@@ -193,11 +196,11 @@ fn clients_follow_members_that_come_and_go_without_an_error() {
     let mut plan = plan(mix(&ALL, true), 0);
     plan.clients = Clients { threads: 1, connections: 7, in_flight: 2 };
     plan.pace = Pace::Open(1_000.0);
-    plan.end = End { operations: None, seconds: Some(60.0) };
+    plan.end = End { operations: None, seconds: Some(600.0) };
     // One comes; then it stays alone, though the others would still answer; then it goes.
     let control = Control::new();
     let to = vec![vec![one, two], vec![three], vec![one, two, three]];
-    let mut change = Change { control: &control, shared: &shared, to, misplaced: 0, has_erred: true };
+    let mut change = Change { control: &control, shared: &shared, to, misplaced: 0, has_erred: true, seconds_right: 0 };
     let outcome = run(&target, &dataset, &plan, &control, &mut change).unwrap();
     assert_eq!((&outcome.ended, outcome.error_count(), outcome.reconnects), (&Ended::Stopped, 0, 0), "{:?}", outcome.errors);
     assert_eq!((outcome.verified.lost, outcome.verified.stale, outcome.verified.wrong), (0, 0, 0));
@@ -255,15 +258,21 @@ fn the_seconds_add_up_to_the_whole() {
     let fake = Fake::start(serve());
     let dataset = filled(&fake, 100);
     let target = settings(fake.address).open().unwrap();
-    let control = Control::new();
-    let mut sum = Sum::default();
-    let mut plan = plan(mix(&[(OperationKind::Read, 1.0)], false), 0);
-    plan.end = End { operations: None, seconds: Some(1.5) };
-    plan.clients.threads = 2;
-    let outcome = run(&target, &dataset, &plan, &control, &mut sum).unwrap();
-    assert_eq!((sum.0, sum.1, control.progress().replies), (outcome.replies(), outcome.replies(), outcome.replies()));
-    assert!(outcome.seconds.len() >= 2);
-    assert!(outcome.seconds.iter().enumerate().all(|(index, second)| second.start_s == index as f64));
+    // A machine that stands still for half a second may have no reply in the second one.
+    for (seconds, is_last) in [(1.5, false), (15.0, false), (60.0, true)] {
+        let control = Control::new();
+        let mut sum = Sum::default();
+        let mut plan = plan(mix(&[(OperationKind::Read, 1.0)], false), 0);
+        plan.end = End { operations: None, seconds: Some(seconds) };
+        plan.clients.threads = 2;
+        let outcome = run(&target, &dataset, &plan, &control, &mut sum).unwrap();
+        assert_eq!((sum.0, sum.1, control.progress().replies), (outcome.replies(), outcome.replies(), outcome.replies()));
+        assert!(outcome.seconds.iter().enumerate().all(|(index, second)| second.start_s == index as f64));
+        if outcome.seconds.len() >= 2 {
+            return;
+        }
+        assert!(!is_last, "all are in one second");
+    }
 }
 
 #[test]
@@ -393,25 +402,40 @@ fn a_load_goes_on_when_its_connections_break() {
 
 #[test]
 fn a_request_without_reply_is_given_up_and_another_takes_its_place() {
-    let fake = Fake::start(once(100 + 50, Act::Ignore));
-    let dataset = filled(&fake, 100);
-    let mut plan = plan(mix(&[(OperationKind::Read, 1.0)], false), 500);
-    plan.clients = Clients { threads: 1, connections: 1, in_flight: 1 };
-    plan.limits.request_s = 0.3;
-    let outcome = load(&fake, &dataset, &plan);
-    assert_eq!(outcome.errors, [("timeout".to_owned(), 1)].into());
-    assert_eq!((outcome.replies(), outcome.reconnects), (499, 0));
+    for (request_s, is_last) in [(0.3, false), (3.0, false), (30.0, true)] {
+        let fake = Fake::start(once(100 + 50, Act::Ignore));
+        let dataset = filled(&fake, 100);
+        let mut plan = plan(mix(&[(OperationKind::Read, 1.0)], false), 500);
+        plan.clients = Clients { threads: 1, connections: 1, in_flight: 1 };
+        plan.limits.request_s = request_s;
+        let began = Instant::now();
+        let outcome = load(&fake, &dataset, &plan);
+        // On so slow a machine another reply may have come too late.
+        if began.elapsed().as_secs_f64() >= 2.0 * request_s && !is_last {
+            continue;
+        }
+        assert_eq!(outcome.errors, [("timeout".to_owned(), 1)].into());
+        assert_eq!((outcome.replies(), outcome.reconnects), (499, 0));
+        return;
+    }
 }
 
 #[test]
 fn a_target_that_dies_ends_the_load_and_what_was_measured_stays() {
-    let fake = Fake::start(Box::new(|request| if request >= 100 + 300 { Act::Ignore } else { Act::Serve }));
-    let dataset = filled(&fake, 100);
-    let mut plan = plan(mix(&[(OperationKind::Read, 1.0)], false), 10_000);
-    plan.limits = Limits { silence_s: 0.5, ..Limits::default() };
-    let outcome = load(&fake, &dataset, &plan);
-    assert!(matches!(&outcome.ended, Ended::TargetDied(why) if why.contains("no reply")), "{:?}", outcome.ended);
-    assert!(outcome.replies() >= 290 && outcome.replies() <= 300, "{}", outcome.replies());
+    for (silence_s, is_last) in [(0.5, false), (5.0, false), (60.0, true)] {
+        let fake = Fake::start(Box::new(|request| if request >= 100 + 300 { Act::Ignore } else { Act::Serve }));
+        let dataset = filled(&fake, 100);
+        let mut plan = plan(mix(&[(OperationKind::Read, 1.0)], false), 10_000);
+        plan.limits = Limits { silence_s, ..Limits::default() };
+        let outcome = load(&fake, &dataset, &plan);
+        assert!(matches!(&outcome.ended, Ended::TargetDied(why) if why.contains("no reply")), "{:?}", outcome.ended);
+        // A slow machine is silent for so long, too.
+        if outcome.replies() < 290 && !is_last {
+            continue;
+        }
+        assert!(outcome.replies() >= 290 && outcome.replies() <= 300, "{}", outcome.replies());
+        return;
+    }
 }
 
 #[test]
@@ -469,17 +493,17 @@ fn users_log_in_and_others_are_told_why_not() {
 #[test]
 fn targets_that_are_none_are_told_in_a_line() {
     let check = |address: SocketAddr| settings(address).open().unwrap().check().unwrap_err();
-    let start = |address: SocketAddr| {
+    let start = |address: SocketAddr, connect_s: f64| {
         let mut fill = Plan { end: End::default(), ..plan(mix(&[(OperationKind::Insert, 1.0)], false), 0) };
-        fill.limits.connect_s = 0.4;
+        fill.limits.connect_s = connect_s;
         run(&settings(address).open().unwrap(), &Dataset::empty(rows(10), Share::ALL), &fill, &Control::new(), &mut ()).unwrap_err()
     };
-    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let nobody = "127.0.0.1:1".parse().unwrap();
     assert!(matches!(check(nobody), TargetError::Connect { .. }));
-    assert!(matches!(start(nobody), LoadError::Target(TargetError::Connect { .. })));
+    assert!(matches!(start(nobody, 0.4), LoadError::Target(TargetError::Connect { .. })));
 
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    let error = start(silent.local_addr().unwrap());
+    let error = start(silent.local_addr().unwrap(), 0.4);
     assert!(matches!(error, LoadError::Target(TargetError::Silent { .. })), "{error:?}");
     assert!(!error.to_string().contains('\n'));
 
@@ -493,7 +517,7 @@ fn targets_that_are_none_are_told_in_a_line() {
         }
     });
     assert!(matches!(check(address), TargetError::Protocol { .. }));
-    assert!(matches!(start(address), LoadError::Target(TargetError::Protocol { .. })));
+    assert!(matches!(start(address, 60.0), LoadError::Target(TargetError::Protocol { .. })));
 }
 
 #[test]

@@ -13,6 +13,8 @@ static BYTES: AtomicU64 = AtomicU64::new(0);
 static BYTES_WRITTEN: AtomicU64 = AtomicU64::new(0);
 static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
 static FAILS: AtomicU64 = AtomicU64::new(u64::MAX);
+/// Who has written so much waits.
+static WAITS: AtomicU64 = AtomicU64::new(u64::MAX);
 
 struct Counting;
 
@@ -41,6 +43,9 @@ impl SpillFile for InMemory {
         }
         if BYTES_WRITTEN.fetch_add(bytes.len() as u64, Ordering::Relaxed) > FAILS.load(Ordering::Relaxed) {
             return Err(std::io::Error::from_raw_os_error(5).into());
+        }
+        while BYTES_WRITTEN.load(Ordering::Relaxed) >= WAITS.load(Ordering::Relaxed) {
+            std::thread::yield_now();
         }
         BYTES.fetch_add(more, Ordering::Relaxed);
         self.0.resize(self.0.len().max(end), 0);
@@ -86,6 +91,7 @@ fn alone() -> MutexGuard<'static, ()> {
     spill_to(Box::new(Counting));
     LIMIT.store(u64::MAX, Ordering::Relaxed);
     FAILS.store(u64::MAX, Ordering::Relaxed);
+    WAITS.store(u64::MAX, Ordering::Relaxed);
     BYTES_WRITTEN.store(0, Ordering::Relaxed);
     one
 }
@@ -173,12 +179,15 @@ fn a_limit_a_failure_and_an_interruption_say_what_they_are_and_leave_no_file() {
     FAILS.store(u64::MAX, Ordering::Relaxed);
     let mut stopped = query(&large);
     let interrupter = stopped.interrupter();
-    let from = BYTES_WRITTEN.load(Ordering::Relaxed);
+    let until = BYTES_WRITTEN.load(Ordering::Relaxed) + (10 << 20);
+    // The query goes on when it is interrupted, not before.
+    WAITS.store(until, Ordering::Relaxed);
     let watching = std::thread::spawn(move || {
-        while BYTES_WRITTEN.load(Ordering::Relaxed) < from + (10 << 20) {
+        while BYTES_WRITTEN.load(Ordering::Relaxed) < until {
             std::thread::yield_now();
         }
         interrupter.interrupt();
+        WAITS.store(u64::MAX, Ordering::Relaxed);
     });
     let error = stopped.step().unwrap_err();
     assert!(matches!(error, QueryError::Interrupted), "{error}");

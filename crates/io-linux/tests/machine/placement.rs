@@ -45,10 +45,12 @@ fn the_clients_port_names_the_core() {
 #[test]
 fn spread_connections_are_shared_out_evenly() {
     let node = telling(4, &[Placement::Spread]);
-    let mut streams: Vec<_> = (0..40).map(|_| node.connect()).collect();
-    let mut seen = [0; 4];
-    for stream in &mut streams {
-        seen[usize::from(told(stream).0)] += 1;
+    let (mut streams, mut seen) = (Vec::new(), [0; 4]);
+    // One after the other: of two cores that accept at once, both may take the same core for the emptiest.
+    for _ in 0..40 {
+        let mut stream = node.connect();
+        seen[usize::from(told(&mut stream).0)] += 1;
+        streams.push(stream);
     }
     assert_eq!(seen, [10; 4]);
 }

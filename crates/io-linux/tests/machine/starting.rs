@@ -37,7 +37,10 @@ fn quiet(options: Options) -> Options {
 #[test]
 fn clients_are_refused_until_the_node_accepts_and_after_it_stops() {
     let late = |_: &mut CoreEnv| Late;
-    let machine = start(quiet(listening(Placement::Spread)), vec![late, late]).unwrap();
+    let mut options = quiet(listening(Placement::Spread));
+    // Of its own: another test may be given a port of 127.0.0.1 that is free again.
+    options.listeners[0].address = "127.0.0.77:0".parse().unwrap();
+    let machine = start(options, vec![late, late]).unwrap();
     let address = machine.addresses()[0];
     assert!(TcpStream::connect(address).is_err(), "the node is not ready");
     machine.terminate();

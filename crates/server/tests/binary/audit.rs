@@ -1,11 +1,12 @@
 //! The audit log: what it tells, what it keeps to itself, and that nobody waits for its disk.
 
 use crate::client::Client;
-use crate::harness::{Folder, Server, end, kill, refused, start, tarndb};
-use std::io::Read;
+use crate::harness::{BOUND, Folder, Server, end, kill, refused, start, tarndb, wait_until};
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 const KEYSPACE: &str = "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}";
@@ -166,6 +167,22 @@ fn pipe(folder: &Folder) -> PathBuf {
     path
 }
 
+/// The lines of a pipe up to its end, as they come.
+fn read_lines(path: PathBuf) -> Receiver<String> {
+    let (line, lines) = channel();
+    std::thread::spawn(move || {
+        for read in BufReader::new(std::fs::File::open(path).unwrap()).lines() {
+            // The test may have failed.
+            let _ = line.send(read.unwrap());
+        }
+    });
+    lines
+}
+
+fn is_select(line: &str) -> bool {
+    line.contains("\"SELECT\"")
+}
+
 fn with_table(server: &Server) -> Client {
     let mut client = Client::connect(server.field("cql"));
     client.must(KEYSPACE);
@@ -181,21 +198,24 @@ fn a_log_that_hangs_delays_nobody_and_says_what_is_missing() {
     let mut client = with_table(&server);
     // Were they to wait for the log, they would wait for ever.
     flood(&mut client, 800);
-    let until = Instant::now() + Duration::from_secs(20);
-    while metric(&server, "tarndb_audit_lines_dropped_total{") == 0 {
-        assert!(Instant::now() < until, "no line was dropped");
-        std::thread::yield_now();
-    }
-    let reader = std::thread::spawn(move || {
-        let mut text = String::new();
-        std::fs::File::open(path).unwrap().read_to_string(&mut text).unwrap();
-        text
-    });
+    wait_until("a line was dropped", || metric(&server, "tarndb_audit_lines_dropped_total{") > 0);
+    let lines = read_lines(path);
+    let (mut missing, mut selects) = (0, 0);
+    let mut take = |line: &str| {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        match line["type"].as_str() {
+            Some("LINES_DROPPED") => missing += line["lines"].as_u64().unwrap(),
+            Some("SELECT") => selects += 1,
+            _ => {}
+        }
+        missing + selects
+    };
+    // The end of the server waits for the reader some seconds only.
+    while take(&lines.recv_timeout(BOUND).unwrap()) < 800 {}
     end(server);
-    let text = reader.join().unwrap();
-    let read: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let missing: u64 = read.iter().filter(|line| line["type"] == "LINES_DROPPED").map(|line| line["lines"].as_u64().unwrap()).sum();
-    let selects = read.iter().filter(|line| line["type"] == "SELECT").count() as u64;
+    for line in lines {
+        take(&line);
+    }
     assert!(missing > 0 && selects > 100 && missing + selects == 800, "{missing} {selects}");
 }
 
@@ -205,22 +225,22 @@ fn with_block_requests_wait_and_no_line_is_missing() {
     let path = pipe(&folder);
     let server = audited(&folder, &["--cores", "1", "--audit-when-full", "block"]);
     let mut client = with_table(&server);
-    let (done, is_done) = std::sync::mpsc::channel();
+    let (done, is_done) = channel();
     let flooder = std::thread::spawn(move || {
         flood(&mut client, 800);
         done.send(()).unwrap();
     });
     assert!(is_done.recv_timeout(Duration::from_secs(3)).is_err(), "nobody has waited");
-    let reader = std::thread::spawn(move || {
-        let mut text = String::new();
-        std::fs::File::open(path).unwrap().read_to_string(&mut text).unwrap();
-        text
-    });
+    let lines = read_lines(path);
     flooder.join().unwrap();
     assert_eq!(metric(&server, "tarndb_audit_lines_dropped_total{"), 0);
+    // The end of the server waits for the reader some seconds only.
+    let mut selects = 0;
+    while selects < 800 {
+        selects += usize::from(is_select(&lines.recv_timeout(BOUND).unwrap()));
+    }
     end(server);
-    let text = reader.join().unwrap();
-    assert_eq!(text.lines().filter(|line| line.contains("\"SELECT\"")).count(), 800);
+    assert_eq!(selects + lines.iter().filter(|line| is_select(line)).count(), 800);
 }
 
 #[test]
@@ -230,7 +250,7 @@ fn kill_leaves_whole_lines_and_the_next_start_goes_on() {
     let server = audited(&folder, &[]);
     let mut client = with_table(&server);
     // Lines are written behind the replies: wait for some, and kill it while more come.
-    let until = Instant::now() + Duration::from_secs(20);
+    let until = Instant::now() + BOUND;
     while std::fs::read_to_string(&path).unwrap().lines().count() < 30 {
         assert!(Instant::now() < until, "no lines were written");
         flood(&mut client, 10);

@@ -2,9 +2,9 @@
 
 use crate::client::Client;
 use crate::griddb;
-use crate::harness::{Folder, Server, end, start, tarndb};
+use crate::harness::{BOUND, Folder, Server, end, signal, start, tarndb, wait_until};
 use crate::rows::{ROWS, check_rows, write_rows};
-use std::process::Command;
+use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -40,7 +40,21 @@ pub(crate) fn other(folder: &Folder, cores: &str) -> Server {
     Server::start(command)
 }
 
+/// Whether a backup runs on a node.
+pub(crate) fn is_running(server: &Server) -> bool {
+    crate::limits::get(server.field("http"), "/metrics").contains("\ntarndb_backup_running 1\n")
+}
+
 const WRITERS: usize = 6;
+
+/// Ends the writers when it goes, also when the test has failed.
+struct Stops<'a>(&'a AtomicBool);
+
+impl Drop for Stops<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
 
 /// Makes one row follow the other: `b` is written when `a` was acknowledged, each in its own table, then a row of the journal, then one of a
 /// table that is made while the backup runs.
@@ -57,6 +71,39 @@ fn write_in_order(address: &str, writer: usize, stops: &AtomicBool) -> i64 {
         let _ = client.query(&format!("INSERT INTO k.late (id, n) VALUES ({}, {number})", writer + 2000));
     }
     number
+}
+
+/// A slow backup of `k`, stopped by a signal before its cut: what is written from now on is written while it runs.
+fn stopped_backup(server: &Server, folder: &Folder) -> Child {
+    /// At this rate the tool takes 1.4 s at least for the rows, and the cut comes after them.
+    const RATE: &str = "400KiB";
+    const BEFORE_THE_CUT: Duration = Duration::from_millis(1_200);
+    let until = Instant::now() + BOUND;
+    loop {
+        let mut not_yet = Instant::now();
+        let mut tool = tool("backup", server, folder, &["--rate-limit", RATE, "--keyspace", "k"]).spawn().unwrap();
+        loop {
+            if let Some(status) = tool.try_wait().unwrap() {
+                assert!(status.success(), "{status}");
+                break;
+            }
+            let asked = Instant::now();
+            if is_running(server) {
+                signal(&tool, "STOP");
+                if not_yet.elapsed() < BEFORE_THE_CUT {
+                    return tool;
+                }
+                break;
+            }
+            not_yet = asked;
+        }
+        // This machine stood still for so long that the cut may have been made.
+        assert!(Instant::now() < until, "no backup is stopped in time");
+        tool.kill().unwrap();
+        tool.wait().unwrap();
+        wait_until("no backup runs", || !is_running(server));
+        std::fs::remove_dir_all(folder.0.join("backup")).unwrap();
+    }
 }
 
 /// Checks what was restored; the numbers that writers had come to.
@@ -91,6 +138,7 @@ fn a_backup_under_load_is_one_point_in_time_for_any_number_of_cores() {
     }
     let (address, stops) = (server.field("cql").to_owned(), AtomicBool::new(false));
     let written: Vec<i64> = std::thread::scope(|scope| {
+        let writing = Stops(&stops);
         let writers: Vec<_> = (0..WRITERS)
             .map(|writer| {
                 scope.spawn({
@@ -99,15 +147,22 @@ fn a_backup_under_load_is_one_point_in_time_for_any_number_of_cores() {
                 })
             })
             .collect();
-        let journal = |client: &mut Client| number(&client.must("SELECT max(n) FROM k.journal WHERE id = 0")[0]);
-        while journal(&mut client) < 25 {}
-        // Slow, so that much is written meanwhile.
-        let tool = tool("backup", &server, &folder, &["--rate-limit", "400KiB", "--keyspace", "k"]).spawn().unwrap();
-        let from = journal(&mut client);
-        while journal(&mut client) < from + 20 {}
+        let journal =
+            |client: &mut Client, writer: usize| number(&client.must(&format!("SELECT max(n) FROM k.journal WHERE id = {writer}"))[0]);
+        for writer in 0..WRITERS {
+            wait_until("the journal is long", || journal(&mut client, writer) >= 25);
+        }
+        let tool = stopped_backup(&server, &folder);
+        let from = journal(&mut client, 0);
+        wait_until("the journal goes on", || journal(&mut client, 0) >= from + 20);
         client.must("CREATE TABLE k.late (id int PRIMARY KEY, n bigint)");
+        // The cut comes after the first row of each writer there.
+        let ids: Vec<String> = (0..WRITERS).map(|writer| (writer + 2000).to_string()).collect();
+        let late = format!("SELECT id FROM k.late WHERE id IN ({})", ids.join(", "));
+        wait_until("all writers write the late table", || client.must(&late).len() == WRITERS);
+        signal(&tool, "CONT");
         let output = tool.wait_with_output().unwrap();
-        stops.store(true, Ordering::Release);
+        drop(writing);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         writers.into_iter().map(|writer| writer.join().unwrap()).collect()
     });
@@ -179,13 +234,6 @@ fn write_kinds(client: &mut Client) {
     client.must("BEGIN BATCH INSERT INTO \"Kinds_1\".users (id, town) VALUES (50, 'Oslo'); INSERT INTO \"Kinds_1\".users (id, town) VALUES (51, 'Oslo'); APPLY BATCH");
 }
 
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !holds() {
-        assert!(Instant::now() < deadline, "{what}");
-    }
-}
-
 #[test]
 fn rows_of_every_kind_come_back_as_they_were() {
     let folder = Folder::new("backup-kinds");
@@ -204,8 +252,8 @@ fn rows_of_every_kind_come_back_as_they_were() {
     end(server);
     let server = Server::start(command());
     let mut client = Client::connect(server.field("cql"));
-    until("the row of a second has expired", || client.must(QUERIES[3]).is_empty());
-    until("the view is there", || client.must(QUERIES[6]).len() == 2 * 21);
+    wait_until("the row of a second has expired", || client.must(QUERIES[3]).is_empty());
+    wait_until("the view is there", || client.must(QUERIES[6]).len() == 2 * 21);
     let answers: Vec<_> = QUERIES.iter().map(|text| client.must(text)).collect();
     assert_eq!(answers[2].len(), 4, "two rows are green");
     must(tool("backup", &server, &folder, &[]));
@@ -225,7 +273,7 @@ fn rows_of_every_kind_come_back_as_they_were() {
         expected.retain(|name| *name != event[2..].join(" ") || event[1] != "CREATED");
     }
     let mut client = Client::connect(server.field("cql"));
-    until("the view is built", || client.must(QUERIES[6]).len() == answers[6].len());
+    wait_until("the view is built", || client.must(QUERIES[6]).len() == answers[6].len());
     for (text, answer) in QUERIES.iter().zip(&answers) {
         assert_eq!(client.must(text), *answer, "{text}");
     }
@@ -268,7 +316,7 @@ fn tables_are_restored_by_name_beside_others_and_never_over_one() {
     must(tool("restore", &server, &folder, &["--table", "k.t", "--table", "Kinds_1.users"]));
     check_rows(&server, 1);
     assert_eq!(client.must("SELECT v FROM \"Kinds_1\".t WHERE id = 9").len(), 1, "other tables are as they were");
-    until("the view has come with its table", || client.query(QUERIES[6]).is_ok_and(|cells| cells.len() == 2 * 21));
+    wait_until("the view has come with its table", || client.query(QUERIES[6]).is_ok_and(|cells| cells.len() == 2 * 21));
     assert!(!folder.0.join("backup/restore.progress").exists());
     let metrics = crate::limits::get(server.field("http"), "/metrics");
     for line in ["tarndb_backup_running 0", "tarndb_restore_written_bytes_total "] {

@@ -1,12 +1,11 @@
 //! Frames of GridDB's protocol against the binary, byte by byte as its clients send them.
 
-use crate::harness::{Folder, Server, end, kill, start, tarndb};
+use crate::harness::{Folder, Server, end, kill, start, tarndb, wait_until};
 use griddb::client::put_partitioned_container;
 use griddb::schema::{ColumnDefinition, Kind};
 use griddb::{ContainerName, ElementType};
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::time::{Duration, Instant};
 
 const MAGIC: u32 = 65_021_048;
 const PARTITION: i32 = 5;
@@ -200,10 +199,7 @@ fn rows_of_a_partitioned_table_outlive_a_kill_and_those_of_a_dropped_partition_a
     divide(&mut client, "drop 0").unwrap();
     assert_eq!((client.get(table, 500)[0], client.get(table, 2_000)[0]), (0, 1));
     assert_eq!(client.ask(124, &[head(table), row(500, "two")].concat()), Err(280_025));
-    let until = Instant::now() + Duration::from_secs(60);
-    while count().as_deref() != Some("200,-1500,2490") {
-        assert!(Instant::now() < until, "the rows are still there: {:?}", count());
-    }
+    wait_until("the rows are deleted", || count().as_deref() == Some("200,-1500,2490"));
     assert_eq!(client.ask(144, &[&0_i32.to_le_bytes()[..], &container_name("parts"), &[0]].concat()), Ok(Vec::new()));
     assert_eq!(client.ask(120, &[head(table), 2_000_i64.to_le_bytes().to_vec()].concat()), Err(10_016));
     end(server);

@@ -1,8 +1,43 @@
 //! Starting and ending the binary under test.
 
 use std::io::{BufRead, BufReader};
+use std::os::fd::AsRawFd;
 use std::path::PathBuf;
-use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// Longer than anything takes on a slow machine.
+pub(crate) const BOUND: Duration = Duration::from_secs(120);
+
+/// A node's HTTP port cuts a client that is silent for so long.
+const SILENCE: Duration = Duration::from_secs(1);
+
+/// The answer of a node's HTTP port. A client that a slow machine has kept silent was cut, and asks again.
+pub(crate) fn answered<T>(mut ask: impl FnMut() -> Result<T, String>) -> T {
+    let until = Instant::now() + BOUND;
+    loop {
+        let begun = Instant::now();
+        match ask() {
+            Ok(answer) => return answer,
+            Err(why) => assert!(begun.elapsed() >= SILENCE && Instant::now() < until, "{why}"),
+        }
+    }
+}
+
+/// Waits until something holds.
+pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let until = Instant::now() + BOUND;
+    while !holds() {
+        assert!(Instant::now() < until, "not in time: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Sends a signal to a process.
+pub(crate) fn signal(child: &Child, name: &str) {
+    let status = Command::new("sh").args(["-c", &format!("kill -{name} {}", child.id())]).status().unwrap();
+    assert!(status.success());
+}
 
 /// A data directory of one test.
 pub(crate) struct Folder(pub(crate) PathBuf);
@@ -39,6 +74,14 @@ pub(crate) fn start(folder: &Folder, more: &[&str]) -> Command {
     command
 }
 
+/// Has a log hold more than the 64 KiB of a pipe: few tests read it, a slow machine's node tells of many slow requests, and a node waits for the reader of a
+/// full one.
+#[allow(unsafe_code, reason = "the standard library cannot say how much a pipe holds")]
+fn hold_more(log: &ChildStderr) {
+    // SAFETY: no pointers are passed.
+    unsafe { libc::fcntl(log.as_raw_fd(), libc::F_SETPIPE_SZ, 1 << 20) };
+}
+
 /// A node that has said that it is ready; killed when it goes out of scope.
 pub(crate) struct Server {
     pub(crate) child: Child,
@@ -47,13 +90,23 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) fn start(mut command: Command) -> Self {
+    pub(crate) fn start(command: Command) -> Self {
+        Self::try_start(command).unwrap_or_else(|said| panic!("{said}"))
+    }
+
+    /// The node, or what it has said instead of being ready.
+    pub(crate) fn try_start(mut command: Command) -> Result<Self, String> {
         let mut child = command.spawn().unwrap();
+        child.stderr.iter().for_each(hold_more);
         let mut lines = BufReader::new(child.stdout.take().unwrap());
         let mut ready = String::new();
         lines.read_line(&mut ready).unwrap();
-        assert!(ready.starts_with("tarndb ready "), "{ready}");
-        Self { child, lines: Some(lines), ready }
+        if ready.starts_with("tarndb ready ") {
+            return Ok(Self { child, lines: Some(lines), ready });
+        }
+        let _ = child.kill();
+        let output = child.wait_with_output().unwrap();
+        Err(format!("{ready}{}", String::from_utf8_lossy(&output.stderr)))
     }
 
     pub(crate) fn field(&self, name: &str) -> &str {
@@ -62,8 +115,7 @@ impl Server {
     }
 
     pub(crate) fn signal(&self, name: &str) {
-        let status = Command::new("sh").args(["-c", &format!("kill -{name} {}", self.child.id())]).status().unwrap();
-        assert!(status.success());
+        signal(&self.child, name);
     }
 
     pub(crate) fn wait(&mut self) -> ExitStatus {

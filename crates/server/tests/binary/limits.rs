@@ -1,7 +1,7 @@
 //! What the machine allows, what the environment says, and how a node ends: each as an operator meets it.
 
 use crate::client::Client;
-use crate::harness::{Folder, Server, refused, start, tarndb};
+use crate::harness::{BOUND, Folder, Server, answered, refused, start, tarndb};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
@@ -35,12 +35,19 @@ pub(crate) fn get_health(address: &str) -> String {
 }
 
 pub(crate) fn get(address: &str, path: &str) -> String {
-    let mut http = TcpStream::connect(address).unwrap();
-    http.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-    http.write_all(format!("GET {path} HTTP/1.1\r\n\r\n").as_bytes()).unwrap();
+    answered(|| match try_get(address, path) {
+        Ok(reply) if !reply.is_empty() => Ok(reply),
+        other => Err(format!("{path}: {other:?}")),
+    })
+}
+
+fn try_get(address: &str, path: &str) -> std::io::Result<String> {
+    let mut http = TcpStream::connect(address)?;
+    http.set_read_timeout(Some(BOUND))?;
+    http.write_all(format!("GET {path} HTTP/1.1\r\n\r\n").as_bytes())?;
     let mut reply = String::new();
-    http.read_to_string(&mut reply).unwrap();
-    reply
+    http.read_to_string(&mut reply)?;
+    Ok(reply)
 }
 
 #[test]
@@ -53,7 +60,7 @@ fn at_64_descriptors_each_client_is_served_or_refused_at_once() {
     let streams: Vec<TcpStream> = (0..100).map(|_| TcpStream::connect(&address).unwrap()).collect();
     let options = [4, 0, 0, 0, 5, 0, 0, 0, 0];
     let is_served = |mut stream: &TcpStream| {
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.set_read_timeout(Some(BOUND)).unwrap();
         let _ = stream.write_all(&options);
         match stream.read(&mut [0; 9]) {
             Ok(count) => count > 0,
@@ -172,11 +179,20 @@ fn a_terminal_that_goes_away_drains_unless_nohup_asks_for_more() {
 #[test]
 fn two_quick_signals_drain_as_one() {
     let folder = Folder::new("twice");
-    let mut server = Server::start(start(&folder, &[]));
-    let status = Command::new("sh").args(["-c", "kill -TERM $0; kill -TERM $0", &server.child.id().to_string()]).status().unwrap();
-    // The second one may find that it has ended already.
-    let _ = status;
-    assert_eq!(server.wait().code(), Some(0));
+    for _ in 0..20 {
+        let mut server = Server::start(start(&folder, &[]));
+        let began = Instant::now();
+        let status = Command::new("sh").args(["-c", "kill -TERM $0; kill -TERM $0", &server.child.id().to_string()]).status().unwrap();
+        // The second one may find that it has ended already.
+        let _ = status;
+        let code = server.wait().code();
+        if code == Some(0) {
+            return;
+        }
+        // What comes a second later, as on a slow machine it may, is another order.
+        assert!(began.elapsed() >= Duration::from_secs(1), "{code:?}");
+    }
+    panic!("no two signals are one");
 }
 
 #[test]

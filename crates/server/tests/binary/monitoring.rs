@@ -1,9 +1,8 @@
 //! What `packaging/` has for Prometheus and Grafana, against the metrics of a node that runs.
 
-use crate::harness::{Folder, Server, end, start};
+use crate::harness::{BOUND, Folder, Server, end, start};
+use crate::limits::get;
 use std::collections::BTreeSet;
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -42,12 +41,9 @@ fn metrics_in(expression: &str) -> BTreeSet<String> {
 fn served() -> BTreeSet<String> {
     let folder = Folder::new("monitoring");
     let server = Server::start(start(&folder, &["--cores", "1", "--node-port", "0"]));
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + BOUND;
     let reply = loop {
-        let mut http = TcpStream::connect(server.field("http")).unwrap();
-        http.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
-        let mut reply = String::new();
-        http.read_to_string(&mut reply).unwrap();
+        let reply = get(server.field("http"), "/metrics");
         // A core writes what it knows of the cluster about once a second.
         if reply.contains("# TYPE tarndb_cluster_has_leader ") {
             break reply;

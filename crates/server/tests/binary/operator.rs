@@ -1,9 +1,10 @@
 //! The binary as an operator meets it: what it prints, what it refuses, how it ends.
 
 use crate::client::Client;
-use crate::harness::{Folder, Server, end, refused, start, tarndb};
+use crate::harness::{BOUND, Folder, Server, end, refused, start, tarndb, wait_until};
+use crate::limits::{get, get_health};
 use crate::rows::{ROWS, write_rows};
-use std::io::{BufRead, Read, Write};
+use std::io::BufRead;
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
@@ -18,10 +19,7 @@ fn a_started_node_says_where_it_is_and_ends_on_sigterm() {
     let mut connect = String::new();
     server.lines.as_mut().unwrap().read_line(&mut connect).unwrap();
     assert_eq!(connect, format!("connect with:  cqlsh 127.0.0.1 {}\n", cql.split(':').next_back().unwrap()));
-    let mut http = TcpStream::connect(server.field("http")).unwrap();
-    http.write_all(b"GET /health HTTP/1.1\r\n\r\n").unwrap();
-    let mut reply = String::new();
-    http.read_to_string(&mut reply).unwrap();
+    let reply = get_health(server.field("http"));
     assert!(reply.starts_with("HTTP/1.1 200 OK\r\n"), "{reply}");
     server.signal("TERM");
     assert_eq!(server.wait().code(), Some(0));
@@ -35,15 +33,14 @@ fn metrics_tell_of_rows_tables_and_connections() {
     write_rows(&server, 1);
     let mut client = Client::connect(server.field("cql"));
     client.must("SELECT v FROM k.t WHERE id IN ()");
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + BOUND;
     let metrics = loop {
-        let mut http = TcpStream::connect(server.field("http")).unwrap();
-        http.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
-        let mut reply = String::new();
-        http.read_to_string(&mut reply).unwrap();
-        // A core writes its figures about once a second.
+        let reply = get(server.field("http"), "/metrics");
+        // A core writes its figures about once a second: those of a moment before do not have the read.
         let is_there = |line: &str| reply.lines().any(|found| found == line);
-        if is_there(&format!(r#"tarndb_table_partitions{{keyspace="k",table="t"}} {ROWS}"#)) && is_there("tarndb_connections{core=\"0\"} 1")
+        if is_there(&format!(r#"tarndb_table_partitions{{keyspace="k",table="t"}} {ROWS}"#))
+            && is_there("tarndb_connections{core=\"0\"} 1")
+            && is_there(r#"tarndb_request_duration_seconds_count{protocol="cql",kind="read"} 1"#)
         {
             break reply;
         }
@@ -72,10 +69,7 @@ fn a_node_outlives_the_readers_of_its_output() {
     drop(server.lines.take());
     drop(server.child.stderr.take());
     for _ in 0..10 {
-        let mut http = TcpStream::connect(&health).unwrap();
-        http.write_all(b"GET /health HTTP/1.1\r\n\r\n").unwrap();
-        let mut reply = String::new();
-        http.read_to_string(&mut reply).unwrap();
+        let reply = get_health(&health);
         assert!(reply.ends_with("ok\n"), "{reply}");
     }
     server.signal("TERM");
@@ -165,6 +159,9 @@ fn top_shows_what_a_node_does() {
     let folder = Folder::new("top");
     let server = Server::start(start(&folder, &["--cores", "1"]));
     write_rows(&server, 1);
+    // A core writes its figures about once a second.
+    let rows = format!(r#"tarndb_table_partitions{{keyspace="k",table="t"}} {ROWS}"#);
+    wait_until("the table has figures", || get(server.field("http"), "/metrics").lines().any(|line| line == rows));
     let top = |more: &[&str]| {
         let output = tarndb(&["top", "--once", "--http", server.field("http")]).args(more).output().unwrap();
         assert!(output.status.success(), "{output:?}");

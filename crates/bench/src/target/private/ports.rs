@@ -61,6 +61,7 @@ pub(super) fn ip(index: usize) -> Ipv4Addr {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use std::time::{Duration, Instant};
 
     #[test]
     fn ports_are_kept_with_the_data() {
@@ -68,7 +69,14 @@ mod tests {
         std::fs::create_dir_all(&directory).unwrap();
         let ports = Ports::of(&directory, 3).unwrap();
         assert!(ports.is_cluster() && ports.node != Some(ports.client));
-        let _taken = TcpListener::bind((ip(2), ports.client)).unwrap();
+        // A process that another test has just forked has the socket of the search until it runs its program.
+        let until = Instant::now() + Duration::from_secs(60);
+        let _taken = loop {
+            match TcpListener::bind((ip(2), ports.client)) {
+                Ok(taken) => break taken,
+                Err(error) => assert!(Instant::now() < until, "{error}"),
+            }
+        };
         assert_eq!(Ports::of(&directory, 3).unwrap(), ports, "whoever listens there now");
         std::fs::write(directory.join("ports.json"), "{").unwrap();
         assert!(matches!(Ports::of(&directory, 3), Err(SystemError::File { .. })));
