@@ -11,17 +11,18 @@ import tempfile
 import time
 
 import pytest
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.cluster import Cluster
 
 import server as servers
+from patient import patient
 from sizes import pytest_collection_modifyitems, pytest_configure  # noqa: F401
 from wire import READY, RESULT, Wire, query
 
 MEMORY_LIMIT_BYTES = 256 << 20
 MEMORY_BYTES_MAX = MEMORY_LIMIT_BYTES + MEMORY_LIMIT_BYTES // 10
 ANSWER_SECONDS_MAX = 1.0
-# Drivers and allocators need a moment: what is asserted is the least of so many attempts.
-ANSWER_ATTEMPTS = 3
+# Drivers, allocators and slow machines need a moment: what is asserted is the least of the attempts of so many seconds.
+ATTEMPTS_SECONDS = 60
 
 
 class Victim:
@@ -73,7 +74,7 @@ class Victim:
         assert most <= MEMORY_BYTES_MAX, f"the process had {most >> 20} MiB, its limit is {MEMORY_LIMIT_BYTES >> 20} MiB"
 
     def fresh(self):
-        with self.ready(seconds_max=30) as wire:
+        with self.ready() as wire:
             assert wire.ask(query("SELECT v FROM abuse.witness WHERE k = 1")).opcode == RESULT
 
 
@@ -84,13 +85,11 @@ def round_trip(session, number: int):
 
 def least_seconds(act) -> float:
     """The least time of a few attempts: one that meets the end of the attack may wait for it."""
-    least = float("inf")
-    for _ in range(ANSWER_ATTEMPTS):
+    least, deadline = float("inf"), time.monotonic() + ATTEMPTS_SECONDS
+    while least >= ANSWER_SECONDS_MAX and time.monotonic() < deadline:
         began = time.monotonic()
         act()
         least = min(least, time.monotonic() - began)
-        if least < ANSWER_SECONDS_MAX:
-            break
     return least
 
 
@@ -115,10 +114,7 @@ def victim(descriptors_max):
 @pytest.fixture(scope="session")
 def session(victim):
     """The well-behaved client."""
-    profile = ExecutionProfile(request_timeout=30)
-    cluster = Cluster(
-        [victim.address[0]], port=victim.address[1], protocol_version=4, execution_profiles={EXEC_PROFILE_DEFAULT: profile}
-    )
+    cluster = Cluster([victim.address[0]], port=victim.address[1], **patient(protocol_version=4))
     session = cluster.connect()
     session.execute("CREATE KEYSPACE abuse WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
     session.execute("CREATE TABLE abuse.witness (k int PRIMARY KEY, v int)")

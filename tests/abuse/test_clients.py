@@ -29,8 +29,8 @@ def test_thousands_of_half_open_connections_do_not_keep_others_out(victim, descr
             wires.append(wire)
             wire.send(beginnings[number % len(beginnings)])
         victim.fresh()
-        # Connections of the test before may still have been closing.
-        assert victim.descriptors() >= before + count - 8
+        # Connections of the test before may still have been closing, and each core takes its own.
+        wait_until(lambda: victim.descriptors() >= before + count - 8, "all of them are connected")
     finally:
         for wire in wires:
             wire.close()
@@ -50,7 +50,7 @@ def test_connections_that_come_and_go_leave_nothing(victim):
     wait_until(lambda: victim.descriptors() <= before + 8, "the connections are closed on the server too")
 
 
-def wait_until(holds, what: str, seconds_max: float = 15):
+def wait_until(holds, what: str, seconds_max: float = 120):
     deadline = time.monotonic() + seconds_max
     while not holds():
         assert time.monotonic() < deadline, what
@@ -89,8 +89,9 @@ def test_large_frames_of_many_clients_that_never_end_stay_within_memory(victim):
     wires = []
     try:
         for _ in range(100):
-            wire = victim.ready(seconds_max=2)
+            wire = victim.ready()
             wires.append(wire)
+            wire.socket.settimeout(2)
             try:
                 wire.send(part)
             except (Closed, TimeoutError):
@@ -101,7 +102,7 @@ def test_large_frames_of_many_clients_that_never_end_stay_within_memory(victim):
 
 
 def test_all_streams_in_flight_are_answered_each_once(victim):
-    with victim.ready(seconds_max=30) as wire:
+    with victim.ready() as wire:
         statement = wire.ask(prepare("SELECT v FROM abuse.witness WHERE k = ?")).body
         statement_id = statement[6 : 6 + struct.unpack_from(">H", statement, 4)[0]]
         requests = [execute(statement_id, [int4(stream)], stream=stream) for stream in range(STREAMS)]
@@ -113,7 +114,7 @@ def send_and_count(wire, requests) -> dict:
     """Sends everything while reading everything, and counts the replies of each stream."""
     data, sent, answered, left = memoryview(b"".join(requests)), 0, {}, len(requests)
     wire.socket.setblocking(False)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while left:
         assert time.monotonic() < deadline, f"{left} replies are missing"
         try:
@@ -140,7 +141,7 @@ def send_and_count(wire, requests) -> dict:
 
 
 def test_thousands_of_requests_on_one_stream_are_all_answered(victim):
-    with victim.ready(seconds_max=30) as wire:
+    with victim.ready() as wire:
         requests = [query("SELECT v FROM abuse.witness WHERE k = 1", stream=9) for _ in range(20_000)]
         assert send_and_count(wire, requests) == {9: 20_000}
 
@@ -183,7 +184,7 @@ def test_clients_that_never_read_stay_within_memory(victim, session, row_bytes):
 def test_replies_to_a_slow_reader_are_complete_and_in_order_of_its_requests(victim, session):
     """Reading is stopped while the client does not take its replies, and goes on when it does."""
     session.execute("INSERT INTO abuse.wide (k, c, v) VALUES (6000, 0, %s)", (bytes(200_000),))
-    with victim.ready(seconds_max=30) as wire:
+    with victim.ready() as wire:
         statement = wire.ask(prepare("SELECT v FROM abuse.wide WHERE k = ? AND c = 0")).body
         statement_id = statement[6 : 6 + struct.unpack_from(">H", statement, 4)[0]]
         requests = [execute(statement_id, [int4(6000)], stream=stream) for stream in range(1_000)]
@@ -222,7 +223,7 @@ def test_listeners_of_events_that_never_read_stay_within_memory(victim, session)
 
 
 def test_a_flood_of_schema_changes_is_answered(victim):
-    wires = [victim.ready(seconds_max=30) for _ in range(10)]
+    wires = [victim.ready() for _ in range(10)]
     for number, wire in enumerate(wires):
         wire.send(b"".join(query(f"CREATE TABLE IF NOT EXISTS abuse.flood{stream} (k int PRIMARY KEY)", stream=stream) for stream in range(30)))
     for wire in wires:

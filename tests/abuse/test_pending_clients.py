@@ -22,7 +22,7 @@ AUTHENTICATE, AUTH_RESPONSE, AUTH_SUCCESS = 0x03, 0x0F, 0x10
 # The first bytes of a ClientHello.
 BEGINS = bytes.fromhex("16030100c80100")
 # A deadline is looked at when it has come, and the machine may be slow.
-HANDSHAKE_SECONDS_MAX, LOGIN_SECONDS_MAX = 30, 60
+HANDSHAKE_SECONDS_MAX, LOGIN_SECONDS_MAX = 120, 180
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def tls_flags(how: str) -> list[str]:
 def connected(address, count: int, says: bytes) -> list[socket.socket]:
     clients = []
     for _ in range(count):
-        client = socket.create_connection(address, timeout=10)
+        client = socket.create_connection(address, timeout=120)
         clients.append(client)
         try:
             client.sendall(says)
@@ -86,7 +86,7 @@ def open_count(clients) -> int:
 def secured(address) -> ssl.SSLSocket:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    return context.wrap_socket(socket.create_connection(address, timeout=10))
+    return context.wrap_socket(socket.create_connection(address, timeout=120))
 
 
 def close_all(clients):
@@ -102,7 +102,7 @@ def test_three_times_as_many_half_handshakes_as_places_keep_nobody_out(make_serv
         with secured(address_of(private, "cql")) as client:
             client.sendall(startup())
             assert client.recv(9)[4] == READY
-            assert open_count(clients) <= PLACES + 64
+            wait_until(lambda: open_count(clients) <= PLACES + 64, "the others are closed")
             wait_until(lambda: open_count(clients) == 0, "all of them are closed in the end", HANDSHAKE_SECONDS_MAX)
             client.sendall(startup())
             assert client.recv(1) != b"", "who has done the handshake stays"
@@ -139,7 +139,7 @@ def test_who_does_not_log_in_gives_its_place_and_who_has_keeps_it(make_server):
         clients = connected(address, CLIENTS, startup())
         try:
             with log_in(Wire(address)) as after:
-                assert open_count(clients) <= PLACES + 64
+                wait_until(lambda: open_count(clients) <= PLACES + 64, "the others are closed")
                 for wire in (before, after):
                     wire.send(frame(0x05))
                     assert wire.reply().opcode == 0x06, "it is still served"
@@ -168,7 +168,7 @@ def test_clients_of_sql_that_do_not_log_in_give_their_places(make_server):
         wait_until(lambda: open_count(clients) <= 256, "all others are closed")
         # CONNECT, version -9, over IPv4: a frame's header, statement 100, partition, the statement's number, the version.
         request = struct.pack("<i12xiiiii", 65_021_048, 16, 100, 0, 1, -9)
-        with socket.create_connection(address, timeout=10) as last:
+        with socket.create_connection(address, timeout=120) as last:
             last.sendall(request)
             assert last.recv(1 << 10)[20:28] == struct.pack("<ii", 100, 1), "it is served"
     finally:

@@ -51,7 +51,7 @@ def int4(number: int) -> bytes:
     ids=lambda text: text[:40].strip(),
 )
 def test_deep_nesting_is_an_error(victim, text):
-    with victim.ready(seconds_max=5) as wire:
+    with victim.ready() as wire:
         assert wire.ask(query(text)).error in (SYNTAX_ERROR, INVALID), text[:60]
         # Where the depth is in a string, preparing may leave it for later.
         assert wire.ask(prepare(text)).opcode in (ERROR, RESULT), text[:60]
@@ -61,7 +61,7 @@ def test_deep_nesting_is_an_error(victim, text):
 def test_a_statement_of_the_largest_frame_is_answered(victim, size):
     """Read and done, or refused for its size: never silence."""
     for text in ("SELECT key FROM system.local WHERE key = '" + "x" * (size - 100) + "'", "SELECT key FROM system.local " + " " * (size - 100)):
-        with victim.ready(seconds_max=20) as wire:
+        with victim.ready() as wire:
             try:
                 wire.send(query(text))
             except Closed:
@@ -78,13 +78,13 @@ def test_large_values_are_stored_or_refused(victim):
     insert = "INSERT INTO abuse.wide (k, c, v) VALUES (?, ?, ?)"
     taken = []
     for megabytes in (1, 2, 4, 7, 8, 12, 15):
-        with victim.ready(seconds_max=20) as wire:
+        with victim.ready() as wire:
             reply = wire.ask(query(insert, [int4(1000), int4(megabytes), bytes([megabytes]) * (megabytes << 20)]))
             assert reply.opcode == RESULT or reply.error == INVALID or (reply.error == OVERLOADED and megabytes << 20 > SERVED_BYTES), reply
             if reply.opcode == RESULT:
                 taken.append(megabytes)
     assert 1 in taken and 2 in taken and 4 in taken, taken
-    with victim.ready(seconds_max=20) as wire:
+    with victim.ready() as wire:
         for megabytes in taken:
             reply = wire.ask(query("SELECT v FROM abuse.wide WHERE k = ? AND c = ?", [int4(1000), int4(megabytes)]))
             assert reply.body.endswith(value(bytes([megabytes]) * (megabytes << 20))), (megabytes, reply)
@@ -107,14 +107,14 @@ def test_many_keys_of_in_are_answered(victim, count):
     """More partitions than a request has parts must not be waited for for ever."""
     literal = "SELECT k FROM abuse.witness WHERE k IN (" + ",".join(map(str, range(count))) + ")"
     listed = struct.pack(">i", count) + b"".join(value(int4(key)) for key in range(count))
-    with victim.ready(seconds_max=20) as wire:
+    with victim.ready() as wire:
         for request in (query(literal), query("SELECT k FROM abuse.witness WHERE k IN ?", [listed])):
             reply = wire.ask(request)
             assert reply.opcode == RESULT or reply.error in (INVALID, OVERLOADED), reply
 
 
 def test_a_product_of_in_lists_is_refused_before_it_is_built(victim):
-    with victim.ready(seconds_max=5) as wire:
+    with victim.ready() as wire:
         create = "CREATE TABLE IF NOT EXISTS abuse.product (a int, b int, c int, d int, e int, f int, PRIMARY KEY ((a, b, c), d, e, f))"
         assert wire.ask(query(create)).opcode == RESULT
         thousand = "(" + ",".join(map(str, range(1000))) + ")"
@@ -142,7 +142,7 @@ def test_collections_that_lie_about_their_length_are_refused(victim):
 
 def test_a_batch_of_the_most_statements_is_answered(victim):
     one = b"\x00" + long_string("INSERT INTO abuse.wide (k, c, v) VALUES (2000, 1, 0x00)") + b"\x00\x00"
-    with victim.ready(seconds_max=30) as wire:
+    with victim.ready() as wire:
         for count in (1_000, 65_535):
             reply = wire.ask(frame(BATCH, b"\x01" + struct.pack(">H", count) + one * count + b"\x00\x01\x00"))
             assert reply.opcode == RESULT or reply.error is not None, reply
@@ -165,21 +165,21 @@ def test_a_batch_of_the_most_statements_is_answered(victim):
 def test_texts_of_many_small_parts_stay_within_memory(victim, session, first, repeated, last, size):
     """Their plans take many times as much as they do."""
     session.execute("CREATE TABLE IF NOT EXISTS abuse.lists (k int PRIMARY KEY, l list<int>)")
-    with victim.ready(seconds_max=30) as wire:
+    with victim.ready() as wire:
         reply = wire.ask(query(first + repeated * (size // len(repeated)) + last))
         assert reply.opcode == RESULT or reply.error in (INVALID, SYNTAX_ERROR), reply
 
 
 def test_many_large_statements_prepared_stay_within_memory(victim):
     """Each is another statement, and the server is asked to remember all of them."""
-    with victim.ready(seconds_max=20) as wire:
+    with victim.ready() as wire:
         for number in range(600):
             reply = wire.ask(prepare(f"SELECT k FROM abuse.wide WHERE k = {number} AND v = 0x" + "00" * 500_000 + " ALLOW FILTERING"))
             assert reply.opcode in (ERROR, RESULT)
 
 
 def test_many_columns_and_markers_are_bounded(victim):
-    with victim.ready(seconds_max=20) as wire:
+    with victim.ready() as wire:
         columns = ", ".join(f"c{number} int" for number in range(100_000))
         assert wire.ask(query(f"CREATE TABLE abuse.columns (k int PRIMARY KEY, {columns})")).opcode in (ERROR,)
         markers = ",".join("?" * 70_000)
@@ -196,7 +196,7 @@ def test_scans_by_many_at_once_stay_within_memory(victim, session):
 
     def scan():
         try:
-            with victim.ready(seconds_max=60) as wire:
+            with victim.ready() as wire:
                 reply = wire.ask(query("SELECT * FROM abuse.scanned"))
                 assert reply.opcode == RESULT or reply.error in (OVERLOADED, INVALID), reply
         except Exception as failure:

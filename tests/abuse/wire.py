@@ -99,7 +99,7 @@ class Closed(Exception):
 class Wire:
     """A socket to the server. Every wait ends: nothing received within `seconds_max` is a failure of the server."""
 
-    def __init__(self, address, *, seconds_max: float = 10.0, receive_buffer: int | None = None):
+    def __init__(self, address, *, seconds_max: float = 120.0, receive_buffer: int | None = None):
         self.socket = socket.socket()
         if receive_buffer is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)

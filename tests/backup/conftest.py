@@ -8,12 +8,13 @@ import time
 
 import boto3
 import pytest
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.cluster import Cluster
 
 import server as servers
 from fake_s3 import BUCKET, FakeS3
+from patient import patient
 
-SECONDS_MAX = 60
+SECONDS_MAX = 180
 KEY, SECRET = "AKIATARNDBTEST", "a-secret/of+the=tests"
 # More than one part of the least size for each of two cores.
 ROWS, ROW_BYTES = 180, 80_000
@@ -27,8 +28,7 @@ class Database:
     def __init__(self, server):
         self.server = server
         host, port = server.state()["cql"].rsplit(":", 1)
-        profiles = {EXEC_PROFILE_DEFAULT: ExecutionProfile(request_timeout=30)}
-        self.cluster = Cluster([host], port=int(port), protocol_version=4, execution_profiles=profiles)
+        self.cluster = Cluster([host], port=int(port), **patient(protocol_version=4))
         self.session = self.cluster.connect()
         self.session.execute("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
         self.session.execute("CREATE TABLE k.t (id int PRIMARY KEY, v blob)")
@@ -64,7 +64,7 @@ class Tool:
     def __init__(self, http: str, endpoint: str, directory: pathlib.Path):
         self.http, self.endpoint, self.directory = http, endpoint, directory
         self.environment = {"PATH": os.environ["PATH"], "HOME": str(directory), "AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET}
-        self.options = ["--s3-endpoint", endpoint, "--s3-timeout", "2s", "--s3-retry-for", "20s"]
+        self.options = ["--s3-endpoint", endpoint, "--s3-timeout", "60s", "--s3-retry-for", "120s"]
 
     def start(self, *words) -> subprocess.Popen:
         words = [str(word) for word in words]

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from conftest import ROWS, Tool, s3_client, wait_until
+from conftest import PARTS, ROWS, Tool, s3_client, wait_until
 from fake_s3 import BUCKET
 
 FILES = ["000.rows", "001.rows", "manifest.json", "schema.json"]
@@ -14,7 +14,7 @@ class Place:
     """A prefix of the bucket that is a test's own."""
 
     def __init__(self, url, prefix):
-        self.client, self.prefix, self.name = s3_client(url), prefix, f"s3://{BUCKET}/{prefix}"
+        self.url, self.client, self.prefix, self.name = url, s3_client(url), prefix, f"s3://{BUCKET}/{prefix}"
 
     def names(self):
         found = self.client.list_objects_v2(Bucket=BUCKET, Prefix=f"{self.prefix}/").get("Contents", [])
@@ -90,12 +90,23 @@ def test_a_prefix_that_a_console_has_made_is_empty(tool, place):
     tool.must("backup", "verify", place.name)
 
 
+def in_its_middle(tool, place, end, started=None):
+    """Ends a backup that is under way: where it was, its status, and what it has said. One that had ended by itself, for this machine stalled, is followed by a slower one."""
+    started = started or (lambda *words: tool.start(*words))
+    for rate in ("8MiB", "2MiB", "512KiB"):
+        there = Place(place.url, f"{place.prefix} {rate}")
+        slow = started("backup", "--to", there.name, *PARTS, "--rate-limit", rate)
+        wait_until(lambda there=there, slow=slow: there.uploads() or slow.poll() is not None)
+        end(slow)
+        code, said = tool.end(slow)
+        if code != 0:
+            break
+    return there, code, said
+
+
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_backup_removes_what_it_has_written(tool, place, how):
-    slow = tool.start("backup", "--to", place.name, "--s3-part-size", "5MiB", "--rate-limit", "8MiB")
-    wait_until(lambda: place.uploads() or slow.poll() is not None)
-    slow.send_signal(how)
-    code, said = tool.end(slow)
+    place, code, said = in_its_middle(tool, place, lambda slow: slow.send_signal(how))
     assert code == 1 and "the backup has ended early: it was interrupted" in said, said
     assert not place.names() and not place.uploads()
 
@@ -104,32 +115,29 @@ def test_an_interrupted_backup_removes_what_it_has_written(tool, place, how):
 def test_signals_that_are_ignored_stay_so_and_the_others_are_heard(tool, place, ignored):
     """As under nohup, and of what a script starts in the background."""
 
-    def started(rate):
+    def started(*words):
         before = signal.signal(ignored, signal.SIG_IGN)
         try:
-            slow = tool.start("backup", "--to", place.name, "--s3-part-size", "5MiB", "--rate-limit", rate)
+            return tool.start(*words)
         finally:
             signal.signal(ignored, before)
-        wait_until(lambda: place.uploads() or slow.poll() is not None)
-        slow.send_signal(ignored)
-        return slow
 
-    slow = started("8MiB")
-    slow.send_signal(signal.SIGTERM)
-    code, said = tool.end(slow)
+    def end(slow):
+        slow.send_signal(ignored)
+        slow.send_signal(signal.SIGTERM)
+
+    there, code, said = in_its_middle(tool, place, end, started)
     assert code == 1 and "the backup has ended early: it was interrupted" in said, said
-    assert not place.names() and not place.uploads()
-    code, said = tool.end(started("16MiB"))
+    assert not there.names() and not there.uploads()
+    slow = started("backup", "--to", place.name, *PARTS, "--rate-limit", "16MiB")
+    wait_until(lambda: place.uploads() or slow.poll() is not None)
+    slow.send_signal(ignored)
+    code, said = tool.end(slow)
     assert code == 0 and place.names() == FILES, said
 
 
 def test_a_killed_backup_is_taken_anew_and_leaves_no_parts(tool, place):
-    slow = tool.start("backup", "--to", place.name, "--s3-part-size", "5MiB", "--rate-limit", "8MiB")
-    try:
-        wait_until(lambda: place.uploads() or slow.poll() is not None)
-    finally:
-        slow.kill()
-        slow.communicate()
+    place, code, said = in_its_middle(tool, place, lambda slow: slow.kill())
     assert place.uploads() and place.names() == ["unfinished.json"]
     code, said = tool.backup(place.name)
     assert code == 1 and "holds a backup that was interrupted, or that another" in said and "--restart" in said, said

@@ -12,7 +12,7 @@ import pytest
 import server as servers
 from sizes import pytest_collection_modifyitems, pytest_configure  # noqa: F401
 
-SECONDS_MAX = 300
+SECONDS_MAX = 600
 
 
 class Run:

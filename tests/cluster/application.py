@@ -33,7 +33,7 @@ class Application:
         self.reader.join()
 
     def wait_ready(self):
-        until("the application is ready", lambda: "ready" in self.lines or self.process.poll() is not None, 60)
+        until("the application is ready", lambda: "ready" in self.lines or self.process.poll() is not None, 120)
         assert self.process.poll() is None, self.lines
 
     def counted(self) -> dict:
@@ -42,6 +42,6 @@ class Application:
 
     def end(self) -> list[str]:
         self.process.stdin.close()
-        self.process.wait(60)
+        self.process.wait(180)
         self.reader.join()
         return self.lines

@@ -9,7 +9,7 @@ CONNECT, LOGIN, PARTITION_ADDRESS, PUT_CONTAINER, GET_ROW, PUT_ROW = 100, 102, 1
 PARTITION = 5
 # Of a frame's header, and of the head of a reply: statement, number, status.
 HEADER_BYTES, REPLY_HEAD_BYTES = 20, 13
-SECONDS_MAX = 20
+SECONDS_MAX = 120
 
 
 class Refused(Exception):

@@ -19,7 +19,7 @@ import server as servers
 from nodes import FAILURES, running
 
 CHECKER = servers.ROOT / ".cache" / "cluster" / "checker"
-CHECK_SECONDS_MAX = 120
+CHECK_SECONDS_MAX = 600
 
 
 class History:
@@ -43,7 +43,7 @@ class History:
                 session.use_client_timestamp = False
                 sessions.append(session)
             for register in self.registers:
-                sessions[0].execute("INSERT INTO k.t (a, b) VALUES (%s, 0)", (register,))
+                sessions[0].execute("INSERT INTO k.t (a, b) VALUES (%s, 0)", (register,), timeout=120)
             threads = [
                 threading.Thread(target=self._client, args=(number, session, random.Random(f"{seed}/{number}"))) for number, session in enumerate(sessions)
             ]

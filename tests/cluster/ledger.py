@@ -5,6 +5,7 @@ it, or as one left it that was tried later and whose outcome is unknown.
 """
 
 import contextlib
+import os
 import random
 import threading
 import time
@@ -15,6 +16,8 @@ from cassandra.cluster import EXEC_PROFILE_DEFAULT
 from nodes import FAILURES, running
 
 KEYS_PER_WRITER = 150
+# Of a write that nothing may disturb: a node that gets no CPU for a while answers nobody.
+TRIES = 5
 
 
 class Ledger:
@@ -28,6 +31,8 @@ class Ledger:
         self.stale = []
         self.acknowledged = 0
         self.longest_gap_s = 0.0
+        # For how long this machine has run nobody, or its disk taken nothing.
+        self.stalled_s = 0.0
         self.stopping = threading.Event()
 
     @contextlib.contextmanager
@@ -39,8 +44,24 @@ class Ledger:
             insert.is_idempotent = select.is_idempotent = True
             threads = [threading.Thread(target=self._write, args=(session, insert, number, pause, tries)) for number in range(writers)]
             threads += [threading.Thread(target=self._read, args=(session, select, number, pause, tries)) for number in range(readers)]
+            threads.append(threading.Thread(target=self._watch, args=(cluster.directory / "probe",)))
             with running(threads, self.stopping):
                 yield session
+
+    def _watch(self, path):
+        with open(path, "wb", buffering=0) as probe:
+            while not self.stopping.is_set():
+                began = time.monotonic()
+                time.sleep(0.5)
+                os.pwrite(probe.fileno(), b".", 0)
+                os.fdatasync(probe.fileno())
+                took = time.monotonic() - began
+                if took > 1:
+                    self.stalled_s += took - 0.5
+
+    def assert_goes_on(self, seconds_max: float):
+        """No write took longer, but for what the machine stalled: nodes stall one after the other, and take each other for dead meanwhile."""
+        assert self.longest_gap_s < seconds_max + 3 * self.stalled_s, (self.longest_gap_s, self.stalled_s)
 
     def _write(self, session, insert, number: int, pause: float, tries: int):
         keys = [self.first_key + number * KEYS_PER_WRITER + offset for offset in range(KEYS_PER_WRITER)]
@@ -92,7 +113,7 @@ class Ledger:
             if len(failures) == tries:
                 self.errors += failures
 
-    def wait_for_writes(self, count: int, seconds_max: float = 30):
+    def wait_for_writes(self, count: int, seconds_max: float = 120):
         """Until so many more have been acknowledged."""
         goal, deadline = self.acknowledged + count, time.monotonic() + seconds_max
         while self.acknowledged < goal:

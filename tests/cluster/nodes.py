@@ -32,9 +32,9 @@ from cassandra.query import SimpleStatement
 
 import server as servers
 
-START_SECONDS_MAX = 60
-END_SECONDS_MAX = 60
-SETTLE_SECONDS_MAX = 60
+START_SECONDS_MAX = 180
+END_SECONDS_MAX = 180
+SETTLE_SECONDS_MAX = 180
 CORES = int(os.environ.get("TARNDB_TEST_CORES", "1"))
 CAPACITY = "512MiB"
 VOTERS_MAX = 5
@@ -187,7 +187,7 @@ class Cluster:
     def running(self):
         return [node for node in self.nodes if node.is_running]
 
-    def driver(self, nodes=None, *, retries=FallthroughRetryPolicy, only: bool = False, consistency=ConsistencyLevel.QUORUM, seconds: float = 10):
+    def driver(self, nodes=None, *, retries=FallthroughRetryPolicy, only: bool = False, consistency=ConsistencyLevel.QUORUM, seconds: float = 20):
         """The driver, connected to some nodes; `only`: it sends to no others."""
         addresses = [node.address for node in nodes or self.running()]
         policy = WhiteListRoundRobinPolicy(addresses) if only else TokenAwarePolicy(RoundRobinPolicy())
@@ -203,7 +203,7 @@ class Cluster:
 
     def create(self, factor: int = 3):
         """Keyspace `k`, and a table of registers."""
-        with self.session() as session:
+        with self.session(seconds=120) as session:
             session.execute(f"CREATE KEYSPACE k WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': {factor}}}")
             session.execute("CREATE TABLE k.t (a int PRIMARY KEY, b int)")
         self.settle()
@@ -212,7 +212,7 @@ class Cluster:
 
     def votes(self) -> int:
         """How many members vote on the metadata: until there are three, whose loss the cluster bears depends on who it is."""
-        with urllib.request.urlopen(f"http://{self.running()[0].http()}/status", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://{self.running()[0].http()}/status", timeout=60) as answer:
             return sum(member["votes"] for member in json.load(answer)["cluster"]["members"])
 
     def settle(self, nodes=None, seconds_max: float = SETTLE_SECONDS_MAX):
@@ -258,7 +258,7 @@ class Session:
     def __init__(self, driver):
         self.driver = driver
         try:
-            until("a node takes the driver in", self._connects, 20, 0.2)
+            until("a node takes the driver in", self._connects, 120, 0.2)
         except BaseException:
             driver.shutdown()
             raise
@@ -293,5 +293,5 @@ def succeeds(attempt) -> bool:
     return True
 
 
-def connect(address: str, port: int, seconds_max: float = 5) -> socket.socket:
+def connect(address: str, port: int, seconds_max: float = 60) -> socket.socket:
     return socket.create_connection((address, port), seconds_max)

@@ -17,8 +17,10 @@ ROUNDS = 8
 
 
 def main(address: str, port: int, keys: int):
-    profile = ExecutionProfile(TokenAwarePolicy(RoundRobinPolicy()), consistency_level=ConsistencyLevel.ONE)
-    driver = Cluster([address], port=port, protocol_version=4, execution_profiles={EXEC_PROFILE_DEFAULT: profile})
+    profile = ExecutionProfile(TokenAwarePolicy(RoundRobinPolicy()), consistency_level=ConsistencyLevel.ONE, request_timeout=60)
+    driver = Cluster(
+        [address], port=port, protocol_version=4, execution_profiles={EXEC_PROFILE_DEFAULT: profile}, connect_timeout=60, control_connection_timeout=60
+    )
     session = driver.connect()
     insert = session.prepare("INSERT INTO k.t (a, b) VALUES (?, ?)")
 

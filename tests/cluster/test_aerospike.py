@@ -15,6 +15,7 @@ import pytest
 import history
 import server
 from nodes import running, until
+from waiting import while_it_lives
 
 aerospike = pytest.importorskip("aerospike", reason="Aerospike's Python client is missing")
 exception = pytest.importorskip("aerospike.exception")
@@ -26,16 +27,23 @@ PARTITIONS = 4096
 # Figures of /metrics are up to a second old.
 FIGURES_SECONDS_MAX = 1.2
 # Of a client that waits for a failover instead of telling of it.
-PATIENT = {"total_timeout": 20_000, "socket_timeout": 5_000, "max_retries": 50, "sleep_between_retries": 50}
+PATIENT = {"total_timeout": 120_000, "socket_timeout": 5_000, "max_retries": 1_000, "sleep_between_retries": 50}
 # Nothing is done twice, and nothing hidden.
-PLAIN = {"total_timeout": 10_000, "socket_timeout": 10_000, "max_retries": 0}
+PLAIN = {"total_timeout": 30_000, "socket_timeout": 30_000, "max_retries": 0}
 KINDS = ["read", "write", "operate", "remove", "batch", "scan", "query"]
 
 
 def client(cluster, nodes=None, policy=PATIENT):
     hosts = [(node.address, cluster.ports["aerospike"]) for node in nodes or cluster.running()]
-    config = {"hosts": hosts, "policies": {kind: policy for kind in KINDS}, "tend_interval": 250}
-    return contextlib.closing(aerospike.client(config).connect())
+    config = {"hosts": hosts, "policies": {**{kind: policy for kind in KINDS}, "info": {"timeout": 30_000}}, "tend_interval": 250}
+    return contextlib.closing(connected(config))
+
+
+def connected(config):
+    """A client, which by itself gives a node a second to answer."""
+    found = []
+    until("a node takes the client in", lambda: without_error(lambda: found.append(aerospike.client(config).connect()) or True), 120, 0.2)
+    return found[-1]
 
 
 def key(number: int):
@@ -47,14 +55,14 @@ def cluster(start_cluster):
     """Three nodes with a namespace whose records have two replicas."""
     cluster = start_cluster()
     with client(cluster) as writer:
-        until("every member is a peer of the others", lambda: len(writer.get_nodes()) == 3, 30)
+        until("every member is a peer of the others", lambda: len(writer.get_nodes()) == 3, 120)
 
         def has_put():
             writer.put(key(0), {"n": 0})
             return True
 
         # The client may know a node before its partitions.
-        until("the client knows where records belong", lambda: without_error(has_put), 30)
+        until("the client knows where records belong", lambda: without_error(has_put), 120)
     settle(cluster)
     return cluster
 
@@ -80,7 +88,7 @@ def settle(cluster, nodes=None):
         said = {info(cluster, node, f"cluster-stable:size={len(nodes)};ignore-migrations=false") for node in nodes}
         return len(said) == 1 and not said.pop().startswith("ERROR")
 
-    until("the cluster is stable", lambda: without_error(is_stable), 60, 0.2)
+    until("the cluster is stable", lambda: without_error(is_stable), 120, 0.2)
 
 
 def without_error(attempt):
@@ -102,13 +110,18 @@ def held(cluster, node) -> list[set]:
 
 def forwarded(cluster, nodes=None) -> int:
     """How many requests members have sent on to others."""
-    time.sleep(FIGURES_SECONDS_MAX)
-    return sum(metric(node, "tarndb_cluster_requests_forwarded_total") for node in nodes or cluster.running())
+    while True:
+        began = time.monotonic()
+        time.sleep(FIGURES_SECONDS_MAX)
+        total = sum(metric(node, "tarndb_cluster_requests_forwarded_total") for node in nodes or cluster.running())
+        # They are older where this machine stalls.
+        if time.monotonic() - began < 2 * FIGURES_SECONDS_MAX:
+            return total
 
 
 def metric(node, name: str) -> int:
     http = next(word.split("=", 1)[1] for word in node.log(since_start=True).split() if word.startswith("http="))
-    with urllib.request.urlopen(f"http://{http}/metrics", timeout=10) as reply:
+    with urllib.request.urlopen(f"http://{http}/metrics", timeout=60) as reply:
         lines = reply.read().decode().splitlines()
     return sum(int(float(line.rsplit(" ", 1)[1])) for line in lines if line.startswith(name))
 
@@ -131,7 +144,7 @@ def test_members_have_the_same_modules_and_apply_them(cluster):
         def told(node):
             return dict(pair.split("=", 1) for pair in info(cluster, node, f"query-show:trid={job}").split(":"))
 
-        until("every member has done its part", lambda: all(told(node)["status"] == "done(ok)" for node in cluster.nodes), 60)
+        until("every member has done its part", lambda: all(told(node)["status"] == "done(ok)" for node in cluster.nodes), 120)
         parts = [int(told(node)["recs-succeeded"]) for node in cluster.nodes]
         assert sum(parts) == 100 and min(parts) > 0, parts
         assert [caller.get(key(n))[2]["job"] for n in range(100)] == [7] * 100
@@ -175,7 +188,7 @@ class Rows:
 
     def wait_for_writes(self, count: int):
         goal = self.acknowledged + count
-        until(f"{count} writes are acknowledged", lambda: self.acknowledged >= goal, 60)
+        until(f"{count} writes are acknowledged", lambda: self.acknowledged >= goal, 120)
 
     def check(self, cluster):
         with client(cluster) as reader:
@@ -213,7 +226,7 @@ def test_any_member_serves_every_record(cluster):
         for number in range(60):
             writer.put(key(number), {"n": number})
         before = forwarded(cluster, [node])
-        with socket.create_connection((node.address, cluster.ports["aerospike"]), 10) as raw:
+        with socket.create_connection((node.address, cluster.ports["aerospike"]), 60) as raw:
             for number in range(60):
                 digest = bytes(aerospike.calc_digest(NAMESPACE, SET, number))
                 assert ask(raw, digest, 3, 0, []) == (0, {"n": number})
@@ -232,7 +245,7 @@ def test_a_reply_that_is_too_long_to_be_sent_on_is_refused(cluster):
     with client(cluster) as writer:
         writer.put(key(number), {"big": bytearray(1_000_000)})
         for node, code in [(second, 0), (first, 1)]:
-            with socket.create_connection((node.address, cluster.ports["aerospike"]), 30) as raw:
+            with socket.create_connection((node.address, cluster.ports["aerospike"]), 60) as raw:
                 assert ask(raw, digest, 1, 0, [(1, 0, b"big", b"")] * 20)[0] == code
         assert len(writer.get(key(number))[2]["big"]) == 1_000_000
         assert all(node.is_running for node in cluster.nodes)
@@ -295,20 +308,28 @@ def is_free(writer, record) -> bool:
 
 def test_transactions_that_are_left_end_as_they_were_to_while_a_member_dies(cluster):
     """Each has records and a monitor anywhere; every other one was committed, and none of its records was told."""
-    groups = [[key(1_000 + 10 * number + n) for n in range(6)] for number in range(16)]
-    with client(cluster) as writer:
+    firsts = itertools.count(1_000, 200)
+
+    def leave(seconds: int):
+        """Transactions that live so long, none of which is told to end."""
+        first = next(firsts)
+        groups = [[key(first + 10 * number + n) for n in range(6)] for number in range(16)]
         for number, group in enumerate(groups):
             for record in group[:3]:
                 writer.put(record, {"a": 1})
-            transaction = begin(20)
+            transaction = begin(seconds)
             for record in group[1:]:
                 writer.put(record, {"a": 2}, policy={"txn": transaction, **PATIENT})
             writer.remove(group[0], policy={"txn": transaction, **PATIENT})
             if number % 2:
                 writer.put(monitor(transaction), {"fwd": True})
         assert not any(is_free(writer, record) for record in groups[0])
+        return groups
+
+    with client(cluster) as writer:
+        groups = while_it_lives(leave, 20)
         cluster.nodes[0].kill()
-        until("nothing is locked", lambda: all(is_free(writer, record) for group in groups for record in group), 120, 0.5)
+        until("nothing is locked", lambda: all(is_free(writer, record) for group in groups for record in group), 300, 0.5)
         for number, group in enumerate(groups):
             found = [record.record and record.record[2]["a"] for record in writer.batch_read(group).batch_records]
             assert found == ([None, 2, 2, 2, 2, 2] if number % 2 else [1, 1, 1, None, None, None]), number
@@ -344,15 +365,15 @@ def test_transfers_keep_the_sum_while_a_member_dies(cluster):
             thread.start()
         try:
             for act in [cluster.nodes[1].kill, lambda: None]:
-                assert enough.wait(120)
+                assert enough.wait(240)
                 enough.clear()
                 act()
         finally:
             stop.set()
         for thread in threads:
-            thread.join(120)
+            thread.join(240)
             assert not thread.is_alive()
-        until("nothing is locked", lambda: all(is_free(writer, account) for account in accounts), 60, 0.2)
+        until("nothing is locked", lambda: all(is_free(writer, account) for account in accounts), 120, 0.2)
         assert sum(writer.get(account)[2]["n"] for account in accounts) == 800
 
 
@@ -373,7 +394,7 @@ def test_batches_and_scans_go_over_members(cluster):
         query.where(predicates.between("n", 250, 349))
         assert sorted(record[2]["n"] for record in query.results()) == list(range(250, 350)), "right while the index is being made"
         loaded = lambda: all("load_pct=100" in said for _, said in writer.info_all("sindex-stat:namespace=test;indexname=rows_by_n").values())
-        until("the index is complete on all members", loaded, 20)
+        until("the index is complete on all members", loaded, 120)
         assert sorted(record[2]["n"] for record in query.results()) == list(range(250, 350))
         assert sorted(record[2]["n"] for record in query.results({"expressions": small})) == list(range(250, 300))
         writer.index_remove(NAMESPACE, "rows_by_n")
@@ -389,7 +410,7 @@ def test_batches_and_scans_go_over_members(cluster):
             pages.extend(record[2]["n"] for record in query.results())
         assert sorted(pages) == list(range(100, 2_000))
         writer.truncate(NAMESPACE, SET, 0)
-        until("the set is empty", lambda: not writer.query(NAMESPACE, SET).results(), 10)
+        until("the set is empty", lambda: not writer.query(NAMESPACE, SET).results(), 120)
 
 
 def test_a_member_dies_and_returns_and_no_acknowledged_write_is_lost(cluster):
@@ -400,7 +421,7 @@ def test_a_member_dies_and_returns_and_no_acknowledged_write_is_lost(cluster):
         rows.longest_gap_s = 0.0
         victim.kill()
         rows.wait_for_writes(1_000)
-        assert rows.longest_gap_s < 10, "writes go on"
+        assert rows.longest_gap_s < 30, "writes go on"
         rows.check(cluster)
         victim.start()
         settle(cluster)
@@ -454,8 +475,8 @@ def single(directory):
     try:
         host, port = private.state()["aerospike"].rsplit(":", 1)
         config = {"hosts": [(host, int(port))], "policies": {kind: PATIENT for kind in KINDS}}
-        with contextlib.closing(aerospike.client(config).connect()) as connected:
-            yield private.state()["aerospike"], connected
+        with contextlib.closing(connected(config)) as its_client:
+            yield private.state()["aerospike"], its_client
     finally:
         private.stop()
 
@@ -466,7 +487,7 @@ def importing(source: str, target: str, *words) -> subprocess.Popen:
 
 
 def said(process: subprocess.Popen) -> str:
-    _, text = process.communicate(timeout=120)
+    _, text = process.communicate(timeout=300)
     assert process.returncode == 0, text
     return text
 
@@ -484,7 +505,7 @@ def test_an_import_goes_into_a_cluster_and_out_of_it_while_a_member_dies(cluster
     with single(tmp_path / "to") as (target, reader):
         process = importing(address, target, "--jobs", "2", "--max-rows-per-second", "1000")
         try:
-            until("it copies", lambda: len(reader.scan(NAMESPACE, SET).results()) > 500, 30, 0.1)
+            until("it copies", lambda: len(reader.scan(NAMESPACE, SET).results()) > 500, 120, 0.1)
             victim.kill()
             text = said(process)
         finally:
@@ -527,7 +548,7 @@ class Registers:
             # Each with connections of its own.
             members = [stack.enter_context(client(cluster, cluster.nodes, self.POLICY)) for _ in range(clients)]
             for number in self.KEYS:
-                members[0].put(key(number), {"n": 0})
+                members[0].put(key(number), {"n": 0}, policy=PATIENT)
             threads = [threading.Thread(target=self._client, args=(number, member)) for number, member in enumerate(members)]
             with running(threads, self.stopping):
                 yield
@@ -602,9 +623,9 @@ def test_without_a_majority_nothing_is_served(cluster):
             raise AssertionError("a node without a majority has answered")
 
         # Once it refuses writes its lease is over, and it must refuse reads.
-        until("writes are refused", lambda: is_refused(lambda: writer.put(key(number), {"n": 2}, policy=PLAIN)), 60)
+        until("writes are refused", lambda: is_refused(lambda: writer.put(key(number), {"n": 2}, policy=PLAIN)), 120)
         reads = unknown
-        until("reads are refused", lambda: is_refused(lambda: writer.get(key(number), policy=PLAIN)), 60)
+        until("reads are refused", lambda: is_refused(lambda: writer.get(key(number), policy=PLAIN)), 120)
         unknown = reads
         for node in others:
             node.start()
@@ -627,5 +648,5 @@ def test_a_namespace_has_the_replicas_that_cql_gives_it(cluster):
         relaxed = {"read_mode_sc": aerospike.POLICY_READ_MODE_SC_ALLOW_REPLICA, "replica": aerospike.POLICY_REPLICA_ANY}
         before = forwarded(cluster)
         for number in range(100):
-            until("replicas have the record", lambda number=number: writer.get(key(number), policy=relaxed)[2] == {"n": number}, 10)
+            until("replicas have the record", lambda number=number: writer.get(key(number), policy=relaxed)[2] == {"n": number}, 120)
         assert forwarded(cluster) - before < 5, "replicas answer themselves"

@@ -11,7 +11,7 @@ from nodes import FAILURES, running, until
 from sizes import sized
 
 WRITERS = 4
-SECONDS_MAX = 90
+SECONDS_MAX = 180
 SOME = 200
 
 

@@ -12,7 +12,7 @@ from test_operations import get, status, tarndb
 
 ROWS = 12_000
 PLACES = 400
-SECONDS_MAX = 60
+SECONDS_MAX = 180
 
 
 def value(key: int) -> bytes:

@@ -36,7 +36,7 @@ def test_a_full_disk_makes_no_answer_wrong(start_cluster):
         select = session.prepare("SELECT b FROM k.big WHERE a = ?")
         select.consistency_level = ConsistencyLevel.QUORUM
         for key in sorted(acknowledged):
-            until(f"row {key} can be read", lambda key=key: succeeds(lambda: session.execute(select, (key,))), 30, 0.1)
+            until(f"row {key} can be read", lambda key=key: succeeds(lambda: session.execute(select, (key,))), 120, 0.1)
             assert session.execute(select, (key,)).one().b == VALUE, f"row {key} is lost"
     assert len(acknowledged) > 600, f"{len(acknowledged)} rows acknowledged, {refused} refused"
     assert small.is_running, small.log_tail()
@@ -85,16 +85,16 @@ def test_a_full_file_system_stops_nobody_else_and_is_over_once_there_is_room(sta
     def write(session, keys):
         insert = session.prepare("INSERT INTO k.t (a, b) VALUES (?, ?)")
         for key in keys:
-            until(f"row {key} is written", lambda key=key: succeeds(lambda: session.execute(insert, (key, key))), 30, 0.1)
+            until(f"row {key} is written", lambda key=key: succeeds(lambda: session.execute(insert, (key, key))), 120, 0.1)
             acknowledged.add(key)
 
     with cluster.session(others, only=True, seconds=15) as session:
         write(session, range(200))
         filler = fill_up(small)
-        until("the schema is changed", lambda: succeeds(lambda: session.execute("CREATE TABLE IF NOT EXISTS k.later (a int PRIMARY KEY)")), 30, 0.2)
+        until("the schema is changed", lambda: succeeds(lambda: session.execute("CREATE TABLE IF NOT EXISTS k.later (a int PRIMARY KEY)")), 120, 0.2)
         write(session, range(200, 400))
     assert small.is_running, small.log_tail()
-    until("it says why it does not follow", lambda: "no space left on the device" in small.log(), 30, 0.1)
+    until("it says why it does not follow", lambda: "no space left on the device" in small.log(), 120, 0.1)
     if restarts:
         small.kill()
     filler.unlink()
@@ -120,14 +120,14 @@ def test_a_member_that_is_alone_serves_on_a_full_file_system_and_takes_no_change
             session.execute("INSERT INTO k.t (a, b) VALUES (%s, %s)", (key, key))
         # The first change is what finds the disk full: nobody knows then whether it is made later. The next ones are refused.
         with pytest.raises(FAILURES):
-            session.execute("CREATE TABLE k.first (a int PRIMARY KEY)", timeout=30)
+            session.execute("CREATE TABLE k.first (a int PRIMARY KEY)", timeout=120)
         with pytest.raises(FAILURES, match="file system is full"):
-            session.execute("CREATE TABLE k.second (a int PRIMARY KEY)", timeout=30)
+            session.execute("CREATE TABLE k.second (a int PRIMARY KEY)", timeout=120)
         for key in range(100, 200):
             session.execute("INSERT INTO k.t (a, b) VALUES (%s, %s)", (key, key))
         assert cluster.rows_at(node, range(200)) == {key: key for key in range(200)}
         filler.unlink()
-        until("the schema is changed", lambda: succeeds(lambda: session.execute("CREATE TABLE IF NOT EXISTS k.third (a int PRIMARY KEY)")), 30, 0.2)
+        until("the schema is changed", lambda: succeeds(lambda: session.execute("CREATE TABLE IF NOT EXISTS k.third (a int PRIMARY KEY)")), 120, 0.2)
     node.kill()
     node.start()
     with cluster.session() as session:

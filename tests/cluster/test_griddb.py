@@ -47,7 +47,7 @@ def progress(running: Application, by: int):
         return True
 
     goal = acknowledged() + by
-    until("the application goes on", lambda: is_alive() and acknowledged() >= goal, 60, 0.1)
+    until("the application goes on", lambda: is_alive() and acknowledged() >= goal, 120, 0.1)
 
 
 def kill_and_start(victim, go_on):
@@ -94,7 +94,7 @@ def test_clients_are_told_who_serves_a_partition(cluster):
         running.end()
     cluster.nodes[2].kill()
     left = members - {(cluster.nodes[2].address, cluster.griddb_port)}
-    until("the others serve what it did", lambda: set((owners(cluster) or {}).values()) == left, 60, 0.1)
+    until("the others serve what it did", lambda: set((owners(cluster) or {}).values()) == left, 120, 0.1)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_clients_of_griddb_go_on_when_a_node_fails(cluster, fault, number):
     assert not any(line.startswith("error") for line in lines), said
     counted = running.counted()
     assert counted["lost"] == 0 and counted["stale"] == 0 and counted["unseen"] == 0, said
-    assert counted["gap_ms"] < 30_000, said
+    assert counted["gap_ms"] < 60_000, said
     assert counted["acknowledged"] <= sum(rows_in_cql(cluster, f"writer{number}") for number in range(WRITERS)), said
 
 
@@ -133,7 +133,7 @@ def test_sums_are_right_and_clients_of_sql_go_on_when_a_node_fails(cluster, tabl
     said = "\n".join(line for line in lines if not line.startswith("at="))
     assert not any(line.startswith("error") for line in lines), said
     counted = running.counted()
-    assert counted["wrong"] == 0 and counted["queries"] > 3 and counted["gap_ms"] < 30_000, said
+    assert counted["wrong"] == 0 and counted["queries"] > 3 and counted["gap_ms"] < 60_000, said
 
 
 def rows_in_cql(cluster, container: str) -> int:

@@ -35,7 +35,7 @@ class JavaDriver(Application):
             goal = goal or count + by
             return count >= goal
 
-        until("the application goes on", is_there, 60, 0.1)
+        until("the application goes on", is_there, 120, 0.1)
 
 
 def written(session) -> int:

@@ -32,7 +32,7 @@ class Tally:
 
     @contextlib.contextmanager
     def load(self, cluster):
-        with cluster.session(retries=RetryPolicy) as session:
+        with cluster.session(retries=RetryPolicy, seconds=60) as session:
             session.execute("CREATE TABLE k.counters (a int PRIMARY KEY, n counter)")
             session.execute("CREATE TABLE k.lists (a int PRIMARY KEY, l list<int>)")
             count = session.prepare("UPDATE k.counters SET n = n + 1 WHERE a = ?")
@@ -65,8 +65,12 @@ class Tally:
 def load_without_errors(cluster):
     """Writers, readers, compare-and-set, counters and lists; the block's end finds all of it done once, and nothing failed."""
     ledger, tally, history = Ledger(), Tally(), History(first=1_000_000)
-    with tally.load(cluster), history.load(cluster, clients=4, retries=RetryPolicy, seconds=10), ledger.load(cluster, readers=2, retries=RetryPolicy):
+    with (
+        tally.load(cluster), history.load(cluster, clients=4, retries=RetryPolicy, seconds=60),
+        ledger.load(cluster, readers=2, retries=RetryPolicy, seconds=60),
+    ):  # fmt: skip
         yield ledger
+        until("all have done enough", lambda: tally.errors or (min(tally.acknowledged) > 50 and len(history.operations) > 60 * len(history.registers)), 120)
     assert not ledger.errors, ledger.errors[:5]
     history.assert_all_done()
     cluster.settle()

@@ -9,10 +9,11 @@ import sys
 
 import pytest
 from cassandra import ConsistencyLevel
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.cluster import Cluster, ExecutionProfile
 
 import server as servers
 from nodes import END_SECONDS_MAX, START_SECONDS_MAX, in_child, succeeds, until
+from patient import patient
 
 
 @pytest.fixture
@@ -43,14 +44,14 @@ def test_three_nodes_to_try(made):
     process, said = made
     assert process.poll() is None, said
     host, port = re.search(r"connect with: +cqlsh (\S+) (\d+)", said).groups()
-    profile = ExecutionProfile(consistency_level=ConsistencyLevel.QUORUM, request_timeout=15)
-    driver = Cluster([host], int(port), execution_profiles={EXEC_PROFILE_DEFAULT: profile})
+    profile = ExecutionProfile(consistency_level=ConsistencyLevel.QUORUM, request_timeout=60)
+    driver = Cluster([host], int(port), **patient(profile))
     try:
         session = driver.connect()
         session.execute(re.search(r"to begin: +(CREATE .*);", said).group(1))
         session.execute("CREATE TABLE demo.t (a int PRIMARY KEY, b int)")
         session.execute("INSERT INTO demo.t (a, b) VALUES (1, 2)")
-        status = subprocess.run(re.search(r"see the state: +(.*)", said).group(1).split(), capture_output=True, text=True, timeout=30, check=False)
+        status = subprocess.run(re.search(r"see the state: +(.*)", said).group(1).split(), capture_output=True, text=True, timeout=120, check=False)
         assert "rack3" in status.stdout, status
         os.kill(int(re.search(r"kill one: +kill -9 (\d+)", said).group(1)), signal.SIGKILL)
         until("writes go on", lambda: succeeds(lambda: session.execute("INSERT INTO demo.t (a, b) VALUES (2, 3)")), START_SECONDS_MAX, 0.1)

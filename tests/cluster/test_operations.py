@@ -12,7 +12,7 @@ import server as servers
 from ledger import Ledger
 from nodes import connect, until
 
-SECONDS_MAX = 60
+SECONDS_MAX = 180
 
 
 def tarndb(node, *words) -> subprocess.CompletedProcess:
@@ -35,7 +35,7 @@ def member(node, number: int) -> dict | None:
 
 
 def get(node, path: str) -> str:
-    with urllib.request.urlopen(f"http://{node.http()}{path}", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://{node.http()}{path}", timeout=60) as answer:
         return answer.read().decode()
 
 
@@ -47,9 +47,10 @@ def test_a_member_is_drained_under_load_and_removed(start_cluster):
     cluster = start_cluster()
     cluster.create(factor=2)
     one, two, three = cluster.nodes
-    until("it is healthy", lambda: is_healthy(one), SECONDS_MAX, 0.2)
-    shown = tarndb(one, "status")
-    assert (shown.returncode, shown.stdout.splitlines()[-1]) == (0, "healthy"), shown.stdout + shown.stderr
+    said = []
+    # A member that gets no CPU for a while may be missed meanwhile.
+    until("it is healthy", lambda: said.append(tarndb(one, "status")) or said[-1].returncode == 0, SECONDS_MAX, 0.2)
+    assert said[-1].stdout.splitlines()[-1] == "healthy", said[-1].stdout + said[-1].stderr
     assert member(one, 3)["primaries"] > 0
     ledger = Ledger()
     with ledger.load(cluster):
@@ -57,8 +58,8 @@ def test_a_member_is_drained_under_load_and_removed(start_cluster):
         drained = tarndb(one, "drain", "3", "--wait")
         assert drained.returncode == 0, drained.stderr
         assert drained.stdout.splitlines()[-1] == "member 3 holds nothing any more", drained.stdout
-        held = member(two, 3)
-        assert (held["state"], held["primaries"], held["replicas"], held["learners"]) == ("draining", 0, 0, 0)
+        held = lambda: [member(two, 3)[what] for what in ("state", "primaries", "replicas", "learners")]  # noqa: E731
+        until("another one knows it", lambda: held() == ["draining", 0, 0, 0], SECONDS_MAX, 0.2)
         ledger.wait_for_writes(100)
         three.terminate()
         ledger.wait_for_writes(100)
@@ -108,8 +109,8 @@ def test_a_member_that_is_down_is_shown_and_then_that_it_is_filled_again(cluster
     until("it is missed", lambda: "member 3 is down" in status(one)["problems"], SECONDS_MAX, 0.2)
     shown = tarndb(one, "status")
     assert shown.returncode == 1 and "problem: member 3 is down" in shown.stdout, shown.stdout
-    metrics = get(one, "/metrics").splitlines()
-    assert 'tarndb_cluster_members{state="down"} 1' in metrics and 'tarndb_cluster_members{state="up"} 2' in metrics
+    wanted = {'tarndb_cluster_members{state="down"} 1', 'tarndb_cluster_members{state="up"} 2'}
+    until("figures say so", lambda: wanted <= set(get(one, "/metrics").splitlines()), SECONDS_MAX, 0.2)
     assert tarndb(one, "remove", "1").returncode == 1
     three.start()
     until("it is healthy again", lambda: is_healthy(one) and is_healthy(three), SECONDS_MAX, 0.2)

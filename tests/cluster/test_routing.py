@@ -18,7 +18,7 @@ CACHE = servers.ROOT / ".cache"
 KEYS = 600
 # Figures are up to a second old.
 FIGURES_SECONDS = 1.5
-SECONDS_MAX = 60
+SECONDS_MAX = 300
 ROUNDS = 8
 # By chance a driver may have come to a primary each time, and know nothing of it.
 STRAYS_MAX = KEYS // 20
@@ -32,8 +32,13 @@ PROGRAMS = {
 
 def forwarded(cluster) -> int:
     """How many requests members have sent on to others."""
-    time.sleep(FIGURES_SECONDS)
-    lines = [line for node in cluster.running() for line in get(node, "/metrics").splitlines()]
+    while True:
+        began = time.monotonic()
+        time.sleep(FIGURES_SECONDS)
+        lines = [line for node in cluster.running() for line in get(node, "/metrics").splitlines()]
+        # They are older where this machine stalls.
+        if time.monotonic() - began < 2 * FIGURES_SECONDS:
+            break
     return sum(int(line.split()[-1]) for line in lines if line.startswith("tarndb_cluster_requests_forwarded_total{"))
 
 
@@ -93,7 +98,7 @@ def test_a_driver_that_knows_tablets_learns_where_primaries_are(pairs, driver):
     before = forwarded(pairs)
     with Program(pairs, driver) as program:
         program.wait_warm()
-        assert forwarded(pairs) - before > STRAYS_MAX, "nothing had to be learned"
+        until("something had to be learned", lambda: forwarded(pairs) - before > STRAYS_MAX, 120)
         assert strays(pairs, program) <= STRAYS_MAX
         pairs.nodes[2].kill()
         # Others take over, and the driver hears that it is gone; writes that were under way may fail.

@@ -13,7 +13,7 @@ from cassandra import ConsistencyLevel
 
 import certificates
 from certificates import Authority
-from ledger import Ledger
+from ledger import TRIES, Ledger
 from nodes import connect, until
 from test_unauthenticated import ends, frame, garbage, hello
 
@@ -62,16 +62,16 @@ def test_who_has_no_certificate_of_the_authority_is_kept_out(encrypted, tmp_path
     other = Authority(tmp_path / "other")
     target, port = encrypted.nodes[0], encrypted.ports["node"]
     ledger = Ledger()
-    with ledger.load(encrypted):
+    with ledger.load(encrypted, tries=TRIES):
         plain = encrypted.add(start=False)
         plain.start(wait=False)
-        until("a node without TLS is told why", lambda: MIXED in plain.log(), 20)
-        until("the member says so", lambda: any(MIXED in node.log() for node in encrypted.nodes[:3]), 10)
+        until("a node without TLS is told why", lambda: MIXED in plain.log(), 120)
+        until("the member says so", lambda: any(MIXED in node.log() for node in encrypted.nodes[:3]), 120)
         plain.end()
 
         refused = encrypted.add(*other.flags(f"{encrypted.block}.5"), start=False)
         refused.start(wait=False)
-        until("a node refuses another authority's member", lambda: "signed by none of the authorities that this node trusts" in refused.log(), 20)
+        until("a node refuses another authority's member", lambda: "signed by none of the authorities that this node trusts" in refused.log(), 120)
         refused.end()
 
         # It knows the members' authority; they do not know its own.
@@ -80,8 +80,8 @@ def test_who_has_no_certificate_of_the_authority_is_kept_out(encrypted, tmp_path
         both.write_bytes(bytes_of(flags[-1]) + bytes_of(encrypted.nodes[0].flags[-1]))
         refused = encrypted.add(*flags[:-1], str(both), start=False)
         refused.start(wait=False)
-        until("it is told why", lambda: "the peer refused TLS" in refused.log(), 20)
-        until("members say so", lambda: any("the peer's certificate is refused" in node.log() for node in encrypted.nodes[:3]), 10)
+        until("it is told why", lambda: "the peer refused TLS" in refused.log(), 120)
+        until("members say so", lambda: any("the peer's certificate is refused" in node.log() for node in encrypted.nodes[:3]), 120)
         refused.end()
 
         for said in (frame(1, hello()), b"GET / HTTP/1.1\r\n\r\n", garbage(), b"\x16\x03\x01\x02\x00" + garbage()[:600]):
@@ -135,15 +135,15 @@ def test_the_authority_is_changed_a_node_at_a_time(encrypted, authority, tmp_pat
     assert all("is refused" not in node.log() for node in encrypted.nodes)
     late = encrypted.add(*authority.flags(f"{encrypted.block}.4"), start=False)
     late.start(wait=False)
-    until("the old authority is trusted no more", lambda: "the peer refused TLS" in late.log() or "is refused" in late.log(), 20)
+    until("the old authority is trusted no more", lambda: "the peer refused TLS" in late.log() or "is refused" in late.log(), 120)
 
 
 def test_a_node_with_tls_does_not_join_a_cluster_without(start_cluster, authority):
     cluster = start_cluster(1)
     node = cluster.add(*authority.flags(f"{cluster.block}.2"), start=False)
     node.start(wait=False)
-    until("it says why", lambda: MIXED in node.log(), 20)
-    until("the member says so", lambda: MIXED in cluster.nodes[0].log(), 10)
+    until("it says why", lambda: MIXED in node.log(), 120)
+    until("the member says so", lambda: MIXED in cluster.nodes[0].log(), 120)
 
 
 def test_files_that_do_not_fit_end_the_start_with_their_names(start_cluster, authority):
@@ -160,7 +160,7 @@ def test_files_that_do_not_fit_end_the_start_with_their_names(start_cluster, aut
         node = cluster.add(*flags, start=False)
         node.address = f"{cluster.block}.1"
         node.start(wait=False)
-        assert node.process.wait(30) == 2, node.log_tail()
+        assert node.process.wait(120) == 2, node.log_tail()
         assert why in node.log(), node.log_tail()
 
 
@@ -180,7 +180,7 @@ def test_what_is_written_can_be_read_on_its_way_only_without_tls(start_cluster, 
             for key in range(200):
                 session.execute(insert, (key, MARKER))
             assert session.execute("SELECT b FROM k.marked WHERE a = 7").one().b == MARKER
-        until("all packets have been looked at", lambda: capture.is_idle(), 10)
+        until("all packets have been looked at", lambda: capture.is_idle(), 120)
         # What the client says is not encrypted: the capture sees what there is to see.
         assert capture.marked["cql"] >= 200
         assert capture.bytes["node"] > 200 * len(MARKER)

@@ -23,7 +23,7 @@ def new_vector(chance):
 
 def figure(node, name) -> float:
     """The sum over a node's cores."""
-    with urllib.request.urlopen(f"http://{node.http()}/metrics", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://{node.http()}/metrics", timeout=60) as answer:
         lines = answer.read().decode().splitlines()
     return sum(float(line.split()[-1]) for line in lines if line.startswith(name + "{"))
 
@@ -68,7 +68,7 @@ def test_the_nearest_are_found_through_failovers(cluster):
         with cluster.session([node], only=True, seconds=60) as session:
             query = check(session)
             # One part for each core of each member, and not one for each slot.
-            trace = session.execute(query, (list(new_vector(chance)),), trace=True).get_query_trace(max_wait_sec=20)
+            trace = session.execute(query, (list(new_vector(chance)),), trace=True).get_query_trace(max_wait_sec=120)
             parts = [event.description for event in trace.events if "begins at token" in event.description]
             assert 0 < len(parts) <= 4 * len(cluster.nodes), parts
 
@@ -76,7 +76,7 @@ def test_the_nearest_are_found_through_failovers(cluster):
     lost.kill()
     with cluster.session(others, only=True, seconds=60) as session:
         query = session.prepare(f"SELECT k FROM k.v ORDER BY v ANN OF ? LIMIT {NEAREST}")
-        until("its slots have other primaries", lambda: succeeds(lambda: session.execute(query, (list(new_vector(chance)),))), 60)
+        until("its slots have other primaries", lambda: succeeds(lambda: session.execute(query, (list(new_vector(chance)),))), 120)
         check(session)
         put(session, range(0, ROWS, 7))
         for k in range(3, 200, 10):

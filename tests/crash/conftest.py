@@ -4,11 +4,13 @@ import contextlib
 import tempfile
 
 import pytest
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.cluster import Cluster, ExecutionProfile
 from cassandra.policies import ConstantReconnectionPolicy, FallthroughRetryPolicy
 
 import server as servers
+from patient import patient
 from sizes import pytest_collection_modifyitems, pytest_configure  # noqa: F401
+from waiting import SECONDS_MAX
 
 
 class Node:
@@ -21,14 +23,12 @@ class Node:
         self.private.start()
 
     @contextlib.contextmanager
-    def session(self, seconds_max: float = 20):
+    def session(self):
         """A session in which every statement is sent once: what happened to it is then known, or unknown, but never twofold."""
         host, port = self.private.state()["cql"].rsplit(":", 1)
-        profile = ExecutionProfile(request_timeout=seconds_max, retry_policy=FallthroughRetryPolicy())
-        cluster = Cluster(
-            [host], port=int(port), protocol_version=4, execution_profiles={EXEC_PROFILE_DEFAULT: profile},
-            reconnection_policy=ConstantReconnectionPolicy(60), schema_metadata_enabled=False, token_metadata_enabled=False,
-        )
+        profile = ExecutionProfile(request_timeout=SECONDS_MAX, retry_policy=FallthroughRetryPolicy())
+        options = patient(profile, protocol_version=4, schema_metadata_enabled=False, token_metadata_enabled=False)
+        cluster = Cluster([host], port=int(port), reconnection_policy=ConstantReconnectionPolicy(60), **options)
         try:
             yield cluster.connect()
         finally:

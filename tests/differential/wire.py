@@ -20,7 +20,7 @@ import struct
 
 from cassandra.segment import SegmentCodec
 
-ANSWER_SECONDS_MAX = 30
+ANSWER_SECONDS_MAX = 120
 FRAME_BYTES_MAX = 64 << 20
 
 ERROR, STARTUP, QUERY, RESULT, PREPARE, EXECUTE = 0x00, 0x01, 0x07, 0x08, 0x09, 0x0A

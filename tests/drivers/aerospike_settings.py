@@ -1,10 +1,10 @@
 """Settings of the Aerospike client with time enough for a busy machine: most of its own are one second."""
 
-TIMEOUT_MS = 20_000
+TIMEOUT_MS = 120_000
 KINDS = ["read", "write", "operate", "remove", "apply", "batch", "scan", "query"]
 
 
-def patient(hosts, policies=None, **config):
+def settings(hosts, policies=None, **config):
     """A configuration; what is given comes before what stands here."""
     policy = {"total_timeout": TIMEOUT_MS, "socket_timeout": TIMEOUT_MS}
     single = {"timeout": TIMEOUT_MS}

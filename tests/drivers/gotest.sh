@@ -11,7 +11,7 @@ with_server_test() {
 
 run_go_suite() { # run_go_suite NAME [ARGUMENTS]: runs .cache/NAME/suite.test, which install.sh has built, and ends with what it counted
   local name=$1 log="$TARNDB_SUITE_LOGS/$1.test" status=0
-  "$cache/$name/suite.test" -test.v -test.timeout=300s "${@:2}" > "$log" 2>&1 || status=$?
+  "$cache/$name/suite.test" -test.v -test.timeout=1200s "${@:2}" > "$log" 2>&1 || status=$?
   grep -E '^(--- |\s+--- )' "$log" || true
   if (( status != 0 )); then cat "$log"; fi
   count() { grep -c -- "^--- $1:" "$log" || true; }

@@ -6,6 +6,10 @@ import subprocess
 from waiting import wait_until
 
 
+class EndedBefore(AssertionError):
+    """It was copied to its end before it could be killed: this machine stalled for as long as that takes."""
+
+
 def kill_again_and_again(command, done, whole, rounds):
     """Starts it once for each of `rounds`: how much is to be `done` at least, of `whole`, before it is killed, and which server is killed before that, or none."""
     for least, victim in rounds:
@@ -15,7 +19,9 @@ def kill_again_and_again(command, done, whole, rounds):
             # It copies: before that, a side that is away ends it.
             wait_until(lambda least=max(least, before + 1), process=process: done() >= least or process.poll() is not None)
             so_far = done()
-            assert process.poll() is None and so_far < whole, process.stderr.read()
+            if so_far >= whole or process.poll() == 0:
+                raise EndedBefore
+            assert process.poll() is None, process.stderr.read()
             if victim is not None:
                 victim.restart("kill")
                 # It goes on by itself, perhaps to its end before this client is connected again.

@@ -34,8 +34,8 @@ PORTS = {
     "--griddb-sql-port": "griddb-sql",
 }
 START_ATTEMPTS = 3
-START_SECONDS_MAX = 60
-STOP_SECONDS_MAX = 60
+START_SECONDS_MAX = 180
+STOP_SECONDS_MAX = 180
 
 
 def free_port() -> int:

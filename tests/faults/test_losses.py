@@ -91,7 +91,7 @@ def test_the_order_is_no_setting(node):
     """It must not stay in a file or in an environment and accept the next loss unseen."""
     shorten(node)
     environment = os.environ | {"TARNDB_ACCEPT_DATA_LOSS": "true"}
-    started = subprocess.run(node.command(), env=environment, capture_output=True, text=True, timeout=60)
+    started = subprocess.run(node.command(), env=environment, capture_output=True, text=True, timeout=180)
     assert started.returncode in (2, 4), started.stderr
 
 
@@ -109,13 +109,13 @@ def test_a_member_that_starts_with_a_loss_is_rebuilt_from_its_replicas(how):
         getattr(node, how)()
         os.truncate(node.data_dir / DATA, 0)
         node.start(wait=False)
-        assert node.process.wait(60) == 4, node.log_tail()
+        assert node.process.wait(180) == 4, node.log_tail()
         node.start("--accept-data-loss")
-        with urllib.request.urlopen(f"http://{node.http()}/status", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://{node.http()}/status", timeout=120) as answer:
             assert sum(core["damaged_records"] for core in json.load(answer)["cores"]) > 0
         assert re.search("rows may be missing here", node.log(since_start=True)), node.log_tail()
         cluster.settle()
-        until("the member has all rows again", lambda: len(cluster.rows_at(node, keys)) == len(keys), 60, 0.5)
+        until("the member has all rows again", lambda: len(cluster.rows_at(node, keys)) == len(keys), 180, 0.5)
         cluster.assert_members_agree(keys)
     finally:
         cluster.stop(keep=False)

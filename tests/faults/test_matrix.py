@@ -225,7 +225,7 @@ def check(node: Node, expected):
             assert not gone and not failed, f"{len(gone)} rows are gone, such as {sorted(gone)[:3]}; {failed} failed\n{log[-3000:]}"
         else:
             assert 1 <= len(gone) <= 3, f"{len(gone)} rows are gone\n{log[-3000:]}"
-            with urllib.request.urlopen(f"http://{node.ready['http']}/status", timeout=10) as answer:
+            with urllib.request.urlopen(f"http://{node.ready['http']}/status", timeout=120) as answer:
                 damaged = sum(core["damaged_records"] for core in json.load(answer)["cores"])
             # Whoever asks for the row is told, or the start has said so.
             assert failed >= len(gone) or "stored data is damaged" in log and damaged > 0, log[-3000:]

@@ -10,7 +10,7 @@ import time
 import server as servers
 
 PACKAGING = servers.ROOT / "packaging"
-PATIENCE_S = 60
+PATIENCE_S = 180
 # A cluster of this test is smaller than that of an operator.
 SMALL = {"TARNDB_CORES": "1", "TARNDB_PIN": "off", "TARNDB_MEMORY_LIMIT": "192MiB", "TARNDB_CAPACITY": "512MiB"}
 

@@ -17,11 +17,12 @@ import tomllib
 from cassandra.cluster import Cluster
 
 import server as servers
+from patient import patient
 
 UNIT = "/usr/lib/systemd/system/tarndb.service"
 CONFIG = "/etc/tarndb/tarndb.toml"
 OLD, NEW = "0.1.0~old", "0.1.0~old+new"
-PATIENCE_S = 60
+PATIENCE_S = 180
 LIBC = ctypes.CDLL(None, use_errno=True)
 PR_SET_PDEATHSIG = 1
 
@@ -93,7 +94,7 @@ def started(root):
 
 @contextlib.contextmanager
 def session():
-    cluster = Cluster(["127.0.0.1"], connect_timeout=PATIENCE_S)
+    cluster = Cluster(["127.0.0.1"], **patient())
     try:
         yield cluster.connect()
     finally:

@@ -11,7 +11,7 @@ const FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-ru
 /** Starts the browser with an empty profile; `close` ends it and removes the profile. */
 async function launch() {
   const profile = fs.mkdtempSync(path.join(os.tmpdir(), "tarndb-report-"));
-  const browser = await puppeteer.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", headless: true, args: FLAGS, userDataDir: profile });
+  const browser = await puppeteer.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", headless: true, timeout: 180_000, protocolTimeout: 600_000, args: FLAGS, userDataDir: profile });
   return {
     /** Opens a file, or an address; `page.said` are its errors and messages, `page.asked` every request but that for itself. */
     async open(where, { width = 1200, height = 900, dark = false } = {}) {

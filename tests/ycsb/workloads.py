@@ -45,7 +45,7 @@ def ycsb(cache: pathlib.Path, phase: str, binding: str, properties: str) -> str:
                "-db", binding, "-threads", str(THREADS)]
     for assignment in f"{common} {properties}".split():
         command += ["-p", assignment]
-    finished = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
+    finished = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=900)
     return finished.stdout + ("" if finished.returncode == 0 else f"\nYCSB ended with status {finished.returncode}\n")
 
 

@@ -19,10 +19,10 @@ from cassandra.cluster import Cluster, NoHostAvailable
 from cassandra.policies import ConstantReconnectionPolicy
 
 import server
-from aerospike_settings import patient
+from aerospike_settings import settings
+from waiting import SECONDS_MAX
 
 NAMESPACE = "test"
-BACK_SECONDS_MAX = 30
 names = itertools.count()
 
 
@@ -50,7 +50,7 @@ def endpoints():
 @pytest.fixture(scope="session")
 def client(endpoints):
     """Aerospike's."""
-    connected = aerospike.client(patient([endpoints[1]])).connect()
+    connected = aerospike.client(settings([endpoints[1]])).connect()
     yield connected
     connected.close()
 
@@ -58,7 +58,10 @@ def client(endpoints):
 @pytest.fixture(scope="session")
 def cluster(endpoints):
     host, port = endpoints[0]
-    connected = Cluster([host], port=port, reconnection_policy=ConstantReconnectionPolicy(0.2, max_attempts=None))
+    connected = Cluster(
+        [host], port=port, reconnection_policy=ConstantReconnectionPolicy(0.2, max_attempts=None),
+        connect_timeout=SECONDS_MAX, control_connection_timeout=SECONDS_MAX, max_schema_agreement_wait=SECONDS_MAX,
+    )
     yield connected
     connected.shutdown()
 
@@ -67,7 +70,9 @@ def cluster(endpoints):
 def session(cluster, client):
     """CQL's. The namespace is a keyspace from its first record on."""
     client.put((NAMESPACE, "first", 0), {"n": 0})
-    return cluster.connect()
+    connected = cluster.connect()
+    connected.default_timeout = SECONDS_MAX
+    return connected
 
 
 @pytest.fixture
@@ -87,12 +92,12 @@ def restart():
     command = os.environ.get("TARNDB_TEST_RESTART")
     if not command:
         pytest.skip("the server is not ours to restart")
-    return lambda how: subprocess.run([*shlex.split(command), how], check=True, timeout=120, stdout=subprocess.DEVNULL)
+    return lambda how: subprocess.run([*shlex.split(command), how], check=True, timeout=300, stdout=subprocess.DEVNULL)
 
 
 def when_back(attempt):
     """What `attempt` gives, as soon as its client has found the server again."""
-    deadline = time.monotonic() + BACK_SECONDS_MAX
+    deadline = time.monotonic() + SECONDS_MAX
     while True:
         try:
             return attempt()

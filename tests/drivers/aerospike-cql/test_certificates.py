@@ -11,8 +11,9 @@ from cassandra.cluster import Cluster
 
 import certificates
 import server
-from aerospike_settings import patient
+from aerospike_settings import settings
 from conftest import NAMESPACE, split
+from patient import patient
 
 pytestmark = pytest.mark.skipif(bool(certificates.why_not()), reason=str(certificates.why_not()))
 
@@ -42,7 +43,7 @@ def guarded(authority):
 @pytest.fixture(scope="module")
 def boss(guarded):
     host, port = split(guarded.state()["cql"])
-    connected = Cluster([host], port=port, auth_provider=PlainTextAuthProvider("cassandra", "cassandra"))
+    connected = Cluster([host], port=port, **patient(auth_provider=PlainTextAuthProvider("cassandra", "cassandra")))
     yield connected.connect()
     connected.shutdown()
 
@@ -53,7 +54,7 @@ def connected(guarded, authority, files: tuple[pathlib.Path, pathlib.Path] | Non
     tls = {"enable": True, "cafile": str(authority.file)}
     if files:
         tls |= {"certfile": str(files[0]), "keyfile": str(files[1])}
-    return aerospike.client(patient([(host, port, "localhost")], {"auth_mode": aerospike.AUTH_PKI}, tls=tls)).connect()
+    return aerospike.client(settings([(host, port, "localhost")], {"auth_mode": aerospike.AUTH_PKI}, tls=tls)).connect()
 
 
 def test_a_client_is_served_as_the_role_of_its_certificate(guarded, authority, boss):

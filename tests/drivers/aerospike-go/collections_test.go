@@ -12,7 +12,7 @@ const bin = "bin"
 // operate gives the answers of operations on one bin, nil where there is none.
 func operate(t *testing.T, client *as.Client, key *as.Key, operations ...*as.Operation) []any {
 	t.Helper()
-	policy := as.NewWritePolicy(0, 0)
+	policy := writes(0, 0)
 	policy.RespondPerEachOp = true
 	record, err := client.Operate(policy, key, operations...)
 	must(t, err)

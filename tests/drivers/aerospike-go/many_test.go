@@ -13,7 +13,7 @@ const records = 2000
 // fill gives the keys of a set with records.
 func fill(t *testing.T, client *as.Client) []*as.Key {
 	t.Helper()
-	policy := as.NewWritePolicy(0, 0)
+	policy := writes(0, 0)
 	policy.SendKey = true
 	keys := make([]*as.Key, records)
 	for i := range keys {

@@ -17,6 +17,9 @@ import (
 
 const namespace = "test"
 
+// patience is how long a request may take: a slow machine lets it wait for longer than the client's second.
+const patience = 120 * time.Second
+
 // connect gives a client that is patient.
 func connect(t *testing.T) *as.Client {
 	t.Helper()
@@ -29,13 +32,39 @@ func connect(t *testing.T) *as.Client {
 		t.Fatal(err)
 	}
 	policy := as.NewClientPolicy()
-	policy.Timeout = 20 * time.Second
+	policy.Timeout = patience
 	client, failure := as.NewClientWithPolicy(policy, host, number)
 	if failure != nil {
 		t.Fatal(failure)
 	}
 	t.Cleanup(client.Close)
+	client.DefaultPolicy = reads()
+	client.DefaultWritePolicy = writes(0, 0)
+	client.DefaultBatchPolicy.TotalTimeout, client.DefaultBatchPolicy.SocketTimeout = patience, patience
+	client.DefaultScanPolicy.SocketTimeout, client.DefaultQueryPolicy.SocketTimeout = patience, patience
+	client.DefaultTxnVerifyPolicy.TotalTimeout, client.DefaultTxnVerifyPolicy.SocketTimeout = patience, patience
+	client.DefaultTxnRollPolicy.TotalTimeout, client.DefaultTxnRollPolicy.SocketTimeout = patience, patience
+	client.DefaultInfoPolicy = infos()
 	return client
+}
+
+// reads gives the client's policy of reads, but patient.
+func reads() *as.BasePolicy {
+	policy := as.NewPolicy()
+	policy.TotalTimeout, policy.SocketTimeout = patience, patience
+	return policy
+}
+
+// writes gives the client's policy of writes, but patient.
+func writes(generation, expiration uint32) *as.WritePolicy {
+	policy := as.NewWritePolicy(generation, expiration)
+	policy.TotalTimeout, policy.SocketTimeout = patience, patience
+	return policy
+}
+
+// infos gives a policy of requests for information that is patient.
+func infos() *as.InfoPolicy {
+	return &as.InfoPolicy{Timeout: patience}
 }
 
 // fresh gives a key of a set that is called as the test; no record has it.
@@ -93,10 +122,10 @@ func restart(t *testing.T, how string) {
 // until waits for a condition.
 func until(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(patience)
 	for !condition() {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited 30 s in vain: %s", what)
+			t.Fatalf("waited %v in vain: %s", patience, what)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}

@@ -7,16 +7,23 @@ import (
 	"github.com/aerospike/aerospike-client-go/v8/types"
 )
 
+// begin gives a transaction that lives for longer than the server's ten seconds.
+func begin() *as.Txn {
+	transaction := as.NewTxn()
+	transaction.SetTimeout(patience)
+	return transaction
+}
+
 // within is the policy of writes of a transaction.
 func within(transaction *as.Txn) *as.WritePolicy {
-	policy := as.NewWritePolicy(0, 0)
+	policy := writes(0, 0)
 	policy.Txn = transaction
 	return policy
 }
 
 func seen(t *testing.T, client *as.Client, transaction *as.Txn, key *as.Key) any {
 	t.Helper()
-	policy := as.NewPolicy()
+	policy := reads()
 	policy.Txn = transaction
 	record, err := client.Get(policy, key)
 	if err != nil {
@@ -32,7 +39,7 @@ func TestTransactionsAreCommittedOrAborted(t *testing.T) {
 		old, gone, made := fresh(t, client, "old"), fresh(t, client, "gone"), fresh(t, client, "made")
 		must(t, client.Put(nil, old, as.BinMap{bin: 1}))
 		must(t, client.Put(nil, gone, as.BinMap{bin: 1}))
-		transaction := as.NewTxn()
+		transaction := begin()
 		must(t, client.Put(within(transaction), old, as.BinMap{bin: 2}))
 		_, err := client.Delete(within(transaction), gone)
 		must(t, err)
@@ -60,7 +67,7 @@ func TestWhatATransactionHasReadMustNotChange(t *testing.T) {
 	client := connect(t)
 	read, written := fresh(t, client, "read"), fresh(t, client, "written")
 	must(t, client.Put(nil, read, as.BinMap{bin: 1}))
-	transaction := as.NewTxn()
+	transaction := begin()
 	equal(t, seen(t, client, transaction, read), 1)
 	must(t, client.Put(within(transaction), written, as.BinMap{bin: 2}))
 	must(t, client.Put(nil, read, as.BinMap{bin: 3}))

@@ -4,7 +4,7 @@
 const assert = require('node:assert/strict');
 const test = require('node:test');
 const aerospike = require('aerospike');
-const { NAMESPACE, connect, fresh, refused, restart, until } = require('./server');
+const { NAMESPACE, PATIENT, connect, fresh, refused, restart, until } = require('./server');
 
 const { exists, gen } = aerospike.policy;
 const { status, operations: op, GeoJSON, Key } = aerospike;
@@ -64,7 +64,7 @@ test('records are put, found and removed', async (context) => {
   await client.put(key, { a: null, c: 3.5 });
   assert.deepEqual((await client.get(key)).bins, { b: 2, c: 3.5 });
   assert.equal(await client.exists(key), true);
-  await client.remove(key, new aerospike.RemovePolicy({ durableDelete: true }));
+  await client.remove(key, new aerospike.RemovePolicy({ ...PATIENT, durableDelete: true }));
   assert.equal(await client.exists(key), false);
 });
 
@@ -73,17 +73,17 @@ test('generations are expected', async (context) => {
   const key = await fresh(client, 'node', 'generations');
   await client.put(key, { a: 1 });
   await client.put(key, { a: 2 });
-  const equal = new aerospike.WritePolicy({ gen: gen.EQ });
+  const equal = new aerospike.WritePolicy({ ...PATIENT, gen: gen.EQ });
   await client.put(key, { a: 3 }, { gen: 2 }, equal);
   await refused(client.put(key, { a: 4 }, { gen: 2 }, equal), status.ERR_RECORD_GENERATION);
-  await refused(client.remove(key, new aerospike.RemovePolicy({ gen: gen.EQ, generation: 2 })), status.ERR_RECORD_GENERATION);
+  await refused(client.remove(key, new aerospike.RemovePolicy({ ...PATIENT, gen: gen.EQ, generation: 2 })), status.ERR_RECORD_GENERATION);
   assert.deepEqual((await client.get(key)).bins, { a: 3 });
 });
 
 test('records are created, updated and replaced', async (context) => {
   const client = await connect(context);
   const key = await fresh(client, 'node', 'exists');
-  const put = (bins, action) => client.put(key, bins, {}, new aerospike.WritePolicy({ exists: action }));
+  const put = (bins, action) => client.put(key, bins, {}, new aerospike.WritePolicy({ ...PATIENT, exists: action }));
   await refused(put({ a: 1 }, exists.UPDATE), status.ERR_RECORD_NOT_FOUND);
   await refused(put({ a: 1 }, exists.REPLACE), status.ERR_RECORD_NOT_FOUND);
   await put({ a: 1, b: 1 }, exists.CREATE);

@@ -8,14 +8,19 @@ const { setTimeout: pause } = require('node:timers/promises');
 const aerospike = require('aerospike');
 
 const NAMESPACE = 'test';
+// A slow machine lets a request wait for longer than the client's second.
+const PATIENT = { totalTimeout: 120000, socketTimeout: 120000 };
 
 /** A connected client; the test's context closes it at the end. */
 async function connect(context) {
-  const policy = { totalTimeout: 20000, socketTimeout: 20000 };
   const client = await aerospike.connect({
     hosts: process.env.TARNDB_TEST_AEROSPIKE,
-    policies: Object.fromEntries(
-      ['read', 'write', 'operate', 'remove', 'batch', 'batchParentWrite', 'scan', 'query'].map((name) => [name, policy])),
+    connTimeoutMs: PATIENT.totalTimeout,
+    policies: {
+      ...Object.fromEntries(
+        ['read', 'write', 'apply', 'operate', 'remove', 'batch', 'batchParentWrite', 'scan', 'query'].map((name) => [name, PATIENT])),
+      info: { timeout: PATIENT.totalTimeout },
+    },
     log: { level: aerospike.log.OFF },
   });
   context.after(() => client.close());
@@ -39,18 +44,18 @@ async function refused(request, status) {
 
 /** Ends the server with `kill` or `term`; returns once it is ready again. */
 function restart(how) {
-  execSync(`${process.env.TARNDB_TEST_RESTART} ${how}`, { stdio: 'ignore', timeout: 150000 });
+  execSync(`${process.env.TARNDB_TEST_RESTART} ${how}`, { stdio: 'ignore', timeout: 300000 });
 }
 
-/** Waits for a condition, 30 s at most. */
+/** Waits for a condition, 120 s at most. */
 async function until(what, condition) {
-  const deadline = Date.now() + 30000;
+  const deadline = Date.now() + 120000;
   while (!await condition()) {
     if (Date.now() > deadline) {
-      throw new Error(`waited 30 s in vain: ${what}`);
+      throw new Error(`waited 120 s in vain: ${what}`);
     }
     await pause(20);
   }
 }
 
-module.exports = { NAMESPACE, connect, fresh, refused, restart, until };
+module.exports = { NAMESPACE, PATIENT, connect, fresh, refused, restart, until };

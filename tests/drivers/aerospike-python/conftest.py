@@ -16,7 +16,7 @@ import pytest
 from aerospike import exception
 
 import server
-from aerospike_settings import patient
+from aerospike_settings import settings
 
 NAMESPACE = "test"
 EXTERNAL = os.environ.get("TARNDB_TEST_AEROSPIKE")
@@ -45,7 +45,7 @@ def endpoint():
 
 def connected(endpoint):
     """A client that has just connected."""
-    return aerospike.client(patient([endpoint], lua={"user_path": MODULES.name})).connect()
+    return aerospike.client(settings([endpoint], lua={"user_path": MODULES.name})).connect()
 
 
 @pytest.fixture(scope="session")

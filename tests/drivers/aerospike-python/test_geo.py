@@ -11,7 +11,7 @@ from aerospike_helpers import cdt_ctx
 from aerospike_helpers.expressions import CmpGeo, GeoBin
 from aerospike_helpers.operations import expression_operations
 
-from waiting import wait_until, while_it_lasts
+from waiting import wait_until, while_it_lives
 
 RADIUS_M = 6_371_000
 LIST, KEYS, VALUES = aerospike.INDEX_TYPE_LIST, aerospike.INDEX_TYPE_MAPKEYS, aerospike.INDEX_TYPE_MAPVALUES
@@ -195,7 +195,7 @@ def test_an_index_of_places_follows_its_records(client, new_set, places):
         client.put(key(7), {"g": point(3, 4)}, meta={"ttl": seconds})
         assert near((3, 4)) == {7}
 
-    while_it_lasts(found_while_it_lives)
+    while_it_lives(found_while_it_lives, 2)
     wait_until(lambda: client.exists(key(7))[1] is None)
     assert near((3, 4)) == set()
 

@@ -17,7 +17,7 @@ from aerospike_helpers.operations import hll_operations, list_operations, map_op
 
 import certificates
 import server
-from aerospike_settings import patient
+from aerospike_settings import settings
 from conftest import EXTERNAL, NAMESPACE, connected
 from killed_imports import kill_again_and_again
 from waiting import SECONDS_MAX
@@ -412,7 +412,7 @@ def test_the_source_asks_for_a_login_and_tls(sides, clients, new_set, tmp_path):
     try:
         host, port = address(private).rsplit(":", 1)
         tls, timeout = {"enable": True, "cafile": str(authority.file)}, {"timeout": 20_000}
-        config = patient([(host, int(port), "localhost")], tls=tls, user="cassandra", password="cassandra")
+        config = settings([(host, int(port), "localhost")], tls=tls, user="cassandra", password="cassandra")
         boss = aerospike.client(config).connect()
         try:
             boss.put((NAMESPACE, new_set, 1), {"n": 1})

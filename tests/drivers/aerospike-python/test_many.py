@@ -7,7 +7,7 @@ import pytest
 from aerospike_helpers.batch import records
 from aerospike_helpers.operations import operations as op
 
-from aerospike_settings import patient
+from aerospike_settings import settings
 
 
 @pytest.fixture
@@ -128,7 +128,7 @@ def test_information(client, filled):
 
 
 def test_login_without_users(endpoint):
-    open_to_all = aerospike.client(patient([endpoint], user="somebody", password="secret")).connect()
+    open_to_all = aerospike.client(settings([endpoint], user="somebody", password="secret")).connect()
     try:
         assert open_to_all.is_connected()
     finally:

@@ -8,7 +8,7 @@ from aerospike import exception, predicates
 from aerospike_helpers import cdt_ctx
 from aerospike_helpers.operations import list_operations
 
-from waiting import wait_until, while_it_lasts
+from waiting import wait_until, while_it_lives
 
 LIST, KEYS, VALUES = aerospike.INDEX_TYPE_LIST, aerospike.INDEX_TYPE_MAPKEYS, aerospike.INDEX_TYPE_MAPVALUES
 NUMERIC, STRING, BLOB = aerospike.INDEX_NUMERIC, aerospike.INDEX_STRING, aerospike.INDEX_BLOB
@@ -136,7 +136,7 @@ def test_an_index_follows_its_records(client, indexed):
         client.put(key(2_000), {"id": 2_000, "n": 7}, meta={"ttl": seconds})
         assert 2_000 in ids(client, indexed, predicates.equals("n", 7))
 
-    while_it_lasts(found_while_it_lives)
+    while_it_lives(found_while_it_lives, 2)
     wait_until(lambda: client.exists(key(2_000))[1] is None)
     assert ids(client, indexed, predicates.equals("n", 7)) == sevens
     client.truncate("test", indexed, 0)

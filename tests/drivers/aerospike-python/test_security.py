@@ -11,7 +11,7 @@ from aerospike import exception
 from aerospike_helpers.operations import operations
 
 import server
-from aerospike_settings import patient
+from aerospike_settings import settings
 from conftest import EXTERNAL, MODULES, NAMESPACE
 
 pytestmark = pytest.mark.skipif(bool(EXTERNAL) and "TARNDB_TEST_RESTART" not in os.environ, reason="the server under test is not TarnDB")
@@ -32,7 +32,7 @@ def guarded():
 
 def connected(guarded, user, password, **policies):
     host, port = guarded.state()["aerospike"].rsplit(":", 1)
-    config = patient([(host, int(port))], policies, lua={"user_path": MODULES.name}, user=user, password=password)
+    config = settings([(host, int(port))], policies, lua={"user_path": MODULES.name}, user=user, password=password)
     return aerospike.client(config).connect()
 
 

@@ -9,7 +9,7 @@ from aerospike import exception
 
 import certificates
 import server
-from aerospike_settings import patient
+from aerospike_settings import settings
 from conftest import NAMESPACE
 
 pytestmark = pytest.mark.skipif("TARNDB_TEST_CA" not in os.environ, reason="the server under test has no certificate")
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif("TARNDB_TEST_CA" not in os.environ, reason="the 
 def encrypted(endpoint, name, authority):
     """A client that verifies the certificate for this name."""
     tls = {"enable": True, "cafile": authority}
-    return aerospike.client(patient([(*endpoint, name)], tls=tls)).connect()
+    return aerospike.client(settings([(*endpoint, name)], tls=tls)).connect()
 
 
 def test_records_pass_over_tls(endpoint, client):
@@ -46,13 +46,13 @@ def test_a_port_for_tls_serves_tls_alone(tmp_path):
     try:
         address = lambda name: (lambda host, port: (host, int(port)))(*private.state()[name].rsplit(":", 1))
         over_tls = encrypted(address("aerospike-tls"), "localhost", str(authority.file))
-        plain = aerospike.client(patient([address("aerospike")])).connect()
+        plain = aerospike.client(settings([address("aerospike")])).connect()
         over_tls.put((NAMESPACE, "tls", 1), {"n": 1})
         assert plain.get((NAMESPACE, "tls", 1))[2] == {"n": 1}
         assert private.state()["aerospike-tls"] in over_tls.info_random_node("service-tls-std")
         over_tls.close()
         plain.close()
         with pytest.raises(exception.AerospikeError):
-            aerospike.client(patient([address("aerospike-tls")], connect_timeout=2_000)).connect()
+            aerospike.client(settings([address("aerospike-tls")], connect_timeout=2_000)).connect()
     finally:
         private.stop()

@@ -16,7 +16,7 @@ from aerospike_helpers.batch import records as batch
 from aerospike_helpers.operations import operations
 
 from conftest import NAMESPACE, connected
-from waiting import wait_until, while_it_lasts
+from waiting import wait_until, while_it_lives
 
 BLOCKED, MISMATCH, EXPIRED, TOO_MANY, COMMITTED, ABORTED, ALREADY_LOCKED, MONITOR_EXISTS = range(120, 128)
 NOT_FOUND, PARAMETER, FORBIDDEN = 2, 4, 22
@@ -40,7 +40,7 @@ function get(rec, bin) return rec[bin] end
 
 def begin(seconds=PATIENT_SECONDS):
     transaction = aerospike.Transaction()
-    transaction.timeout = seconds
+    transaction.timeout = min(seconds, PATIENT_SECONDS)
     return transaction
 
 
@@ -365,7 +365,7 @@ def test_a_client_that_dies_holds_nobody_up_for_ever(client, endpoint, new_set):
             own.close()
         return keys
 
-    keys = while_it_lasts(left)
+    keys = while_it_lives(left, 2)
     wait_until(lambda: can_be_written(client, keys[0]) and can_be_written(client, keys[1]))
     assert [bins(client, key) for key in keys[:2]] == [{"a": 1}, None]
 
@@ -387,7 +387,7 @@ def test_a_client_that_dies_having_committed_has_committed(client, endpoint, raw
             own.close()
         return keys
 
-    keys = while_it_lasts(left)
+    keys = while_it_lives(left, 2)
     wait_until(lambda: all(can_be_written(client, key) for key in keys))
     assert [bins(client, key) for key in keys] == [{"a": 2}, None, {"a": 2}]
 
@@ -407,7 +407,7 @@ def test_many_that_are_left_are_ended_whole(client, new_set):
             client.put(monitor_key(transaction), {"fwd": True})
         return group
 
-    groups = [while_it_lasts(functools.partial(left, number), (10, 30, 90)) for number in range(150)]
+    groups = [while_it_lives(functools.partial(left, number), 10) for number in range(150)]
     wait_until(lambda: all(can_be_written(client, key) for group in groups for key in group))
     for number, group in enumerate(groups):
         expected = [None, 2, 2, 2, 2, 2] if number % 2 else [1, 1, 1, None, None, None]
@@ -420,7 +420,7 @@ def test_who_is_late_does_not_commit(client, raw, new_set):
         client.put(keys[0], {"a": 2}, policy=within(transaction))
         return keys, transaction
 
-    keys, transaction = while_it_lasts(begun)
+    keys, transaction = while_it_lives(begun, 2)
     wait_until(lambda: can_be_written(client, keys[0]))
     assert mark(raw, transaction) in (ABORTED, EXPIRED)
     for action in [lambda: client.put(keys[1], {"a": 2}, policy=within(transaction)), lambda: client.put(keys[0], {"a": 3}, policy=within(transaction))]:
@@ -451,7 +451,7 @@ def test_kill_amid_a_transaction_that_nobody_ends(client, restart, endpoint, new
                     assert raw.ask([*about(new_set, key[2]), (5, number)], (0, WRITE, 0, ROLL_FORWARD))[0] == 0
         return keys, expires
 
-    keys, expires = while_it_lasts(left, (5, 30, 90))
+    keys, expires = while_it_lives(left, 5)
     restart("kill")
     locked = not all(can_be_written(client, key) for key in keys)
     assert locked or commits or time.monotonic() > expires

@@ -15,8 +15,8 @@ const [host, port] = process.env.TARNDB_TEST_CQL.split(':');
 function client(keyspace, ormOptions = {}) {
   return ExpressCassandra.createClient({
     clientOptions: {
-      contactPoints: [host], localDataCenter: 'datacenter1', protocolOptions: { port: Number(port) }, keyspace,
-      queryOptions: { consistency: ExpressCassandra.consistencies.one }, socketOptions: { connectTimeout: 20000, readTimeout: 20000 },
+      contactPoints: [host], localDataCenter: 'datacenter1', protocolOptions: { port: Number(port), maxSchemaAgreementWaitSeconds: 120 }, keyspace,
+      queryOptions: { consistency: ExpressCassandra.consistencies.one }, socketOptions: { connectTimeout: 120000, readTimeout: 120000 },
       policies: { reconnection: new ExpressCassandra.driver.policies.reconnection.ConstantReconnectionPolicy(100) },
       refreshSchemaDelay: 10,
     },
@@ -261,8 +261,8 @@ test('a changed object knows what has changed, and is saved again', async () => 
 test('objects, indexes and views survive a kill', { skip: !process.env.TARNDB_TEST_RESTART }, async () => {
   const id = models.uuid();
   await new Person({ id, name: 'kept', surname: 'here', age: 99, created: new Date(3), tags: ['x'] }).saveAsync();
-  execSync(`${process.env.TARNDB_TEST_RESTART} kill`, { stdio: 'ignore', timeout: 150000 });
-  const deadline = Date.now() + 30000;
+  execSync(`${process.env.TARNDB_TEST_RESTART} kill`, { stdio: 'ignore', timeout: 300000 });
+  const deadline = Date.now() + 120000;
   for (;;) {
     try {
       assert.equal((await Person.findAsync({ name: 'kept' }))[0].age, 99);

@@ -7,19 +7,21 @@ import time
 
 import pytest
 from cassandra import DriverException, OperationTimedOut
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable
+from cassandra.cluster import Cluster, ExecutionProfile, NoHostAvailable
 from cassandra.connection import ConnectionException
 from cassandra.policies import ConstantReconnectionPolicy, RoundRobinPolicy, TokenAwarePolicy
+
+from patient import patient
+from waiting import SECONDS_MAX
 
 HOST, PORT = os.environ["TARNDB_TEST_CQL"].rsplit(":", 1)
 # What a client may see of a server that goes away.
 GONE = (NoHostAvailable, OperationTimedOut, ConnectionException, DriverException)
-BACK_SECONDS_MAX = 30
 
 
 def when_back(attempt):
     """The result of a function, as soon as the session has found the server."""
-    deadline = time.monotonic() + BACK_SECONDS_MAX
+    deadline = time.monotonic() + SECONDS_MAX
     while True:
         try:
             return attempt()
@@ -32,9 +34,8 @@ def when_back(attempt):
 @pytest.fixture(scope="module")
 def session():
     """A session of this module's."""
-    profile = ExecutionProfile(load_balancing_policy=TokenAwarePolicy(RoundRobinPolicy()), request_timeout=20)
-    cluster = Cluster([HOST], port=int(PORT), execution_profiles={EXEC_PROFILE_DEFAULT: profile}, protocol_version=5,
-                      reconnection_policy=ConstantReconnectionPolicy(0.1, max_attempts=None), connect_timeout=20)
+    profile = ExecutionProfile(load_balancing_policy=TokenAwarePolicy(RoundRobinPolicy()), request_timeout=SECONDS_MAX)
+    cluster = Cluster([HOST], port=int(PORT), reconnection_policy=ConstantReconnectionPolicy(0.1, max_attempts=None), **patient(profile, protocol_version=5))
     yield cluster.connect()
     cluster.shutdown()
 
@@ -46,7 +47,7 @@ def keyspace(session, request):
     session.execute(f"DROP KEYSPACE IF EXISTS {name}")
     session.execute(f"CREATE KEYSPACE {name} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}")
     yield name
-    when_back(lambda: session.execute(f"DROP KEYSPACE IF EXISTS {name}", timeout=60))
+    when_back(lambda: session.execute(f"DROP KEYSPACE IF EXISTS {name}", timeout=SECONDS_MAX))
 
 
 @pytest.fixture
@@ -57,7 +58,7 @@ def kill(session):
         pytest.skip("the server under test is not ours to restart")
 
     def restart():
-        subprocess.run([*shlex.split(command), "kill"], check=True, stdout=subprocess.DEVNULL, timeout=150)
+        subprocess.run([*shlex.split(command), "kill"], check=True, stdout=subprocess.DEVNULL, timeout=300)
         # The control connection, too: else the session takes notice of its dead connections one by one.
         when_back(session.cluster.refresh_nodes)
         when_back(lambda: session.execute("SELECT key FROM system.local"))

@@ -25,8 +25,8 @@ def cqlsh(tmp_path_factory):
 
     def run(commands):
         finished = subprocess.run(
-            [os.environ["TARNDB_CQLSH"], "--no-color", "--disable-history", "--request-timeout=60", "--cqlshrc", str(home / "cqlshrc"), HOST, PORT],
-            input=commands, text=True, capture_output=True, timeout=240, cwd=home, env={**os.environ, "HOME": str(home)})
+            [os.environ["TARNDB_CQLSH"], "--no-color", "--disable-history", "--connect-timeout=120", "--request-timeout=120", "--cqlshrc", str(home / "cqlshrc"), HOST, PORT],
+            input=commands, text=True, capture_output=True, timeout=600, cwd=home, env={**os.environ, "HOME": str(home)})
         assert finished.returncode == 0, finished.stderr[-2000:] + finished.stdout[-2000:]
         return finished.stdout
 

@@ -38,9 +38,9 @@ def cqlsh(tmp_path_factory):
     def run(commands, *arguments, keyspace=KEYSPACE, place=(HOST, PORT), fails=False):
         uses = ["-k", keyspace] if keyspace else []
         finished = subprocess.run(
-            [os.environ["TARNDB_CQLSH"], "--no-color", "--disable-history", "--request-timeout=30",
+            [os.environ["TARNDB_CQLSH"], "--no-color", "--disable-history", "--connect-timeout=120", "--request-timeout=120",
              "--cqlshrc", str(home / "cqlshrc"), *uses, *arguments, *place],
-            input=commands.rstrip().rstrip(";") + ";\n", text=True, capture_output=True, timeout=120, cwd=home, env={**os.environ, "HOME": str(home)},
+            input=commands.rstrip().rstrip(";") + ";\n", text=True, capture_output=True, timeout=300, cwd=home, env={**os.environ, "HOME": str(home)},
         )
         output = Output(finished)
         if not fails:
@@ -75,4 +75,4 @@ def restart():
     command = os.environ.get("TARNDB_TEST_RESTART")
     if not command:
         pytest.skip("the server under test is not ours to restart")
-    return lambda how: subprocess.run([*shlex.split(command), how], check=True, stdout=subprocess.DEVNULL, timeout=150)
+    return lambda how: subprocess.run([*shlex.split(command), how], check=True, stdout=subprocess.DEVNULL, timeout=300)

@@ -25,11 +25,11 @@ func cluster(t *testing.T) *gocql.ClusterConfig {
 	if configuration.Port, err = strconv.Atoi(port); err != nil {
 		t.Fatal(err)
 	}
-	configuration.Timeout = 20 * time.Second
-	configuration.ConnectTimeout = 20 * time.Second
+	configuration.Timeout = 120 * time.Second
+	configuration.ConnectTimeout = 120 * time.Second
 	configuration.Consistency = gocql.One
 	configuration.NumConns = 2
-	configuration.ReconnectionPolicy = &gocql.ConstantReconnectionPolicy{MaxRetries: 300, Interval: 100 * time.Millisecond}
+	configuration.ReconnectionPolicy = &gocql.ConstantReconnectionPolicy{MaxRetries: 1200, Interval: 100 * time.Millisecond}
 	configuration.ReconnectInterval = 200 * time.Millisecond
 	return configuration
 }
@@ -79,10 +79,10 @@ func restart(t *testing.T, how string) {
 // until waits for a condition.
 func until(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(120 * time.Second)
 	for !condition() {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited 30 s in vain: %s", what)
+			t.Fatalf("waited 120 s in vain: %s", what)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}

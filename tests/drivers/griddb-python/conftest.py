@@ -106,4 +106,4 @@ def restart(member):
     command = os.environ.get("TARNDB_TEST_RESTART")
     if not command:
         pytest.skip("the server under test is not ours to restart")
-    return lambda how: subprocess.run([*shlex.split(command), how], check=True, stdout=subprocess.DEVNULL, timeout=150)
+    return lambda how: subprocess.run([*shlex.split(command), how], check=True, stdout=subprocess.DEVNULL, timeout=300)

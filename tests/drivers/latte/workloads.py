@@ -29,7 +29,7 @@ RUNS = [
 def latte(program: str, folder: str, *arguments: str) -> subprocess.CompletedProcess:
     """One call of latte; it writes its log into the folder."""
     command = [program, "--log-dir", folder, *arguments, os.environ["TARNDB_TEST_CQL"]]
-    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300, cwd=folder)
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=900, cwd=folder)
 
 
 def judge(finished: subprocess.CompletedProcess, report: pathlib.Path, rows_each) -> str:

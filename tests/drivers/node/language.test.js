@@ -58,7 +58,7 @@ test('every protocol version carries large values', async (context) => {
   await setup.execute('CREATE TABLE t (k int PRIMARY KEY, v text)');
   const text = 'a tarn is a small mountain lake '.repeat(10000);
   for (const maxVersion of [types.protocolVersion.v3, types.protocolVersion.v4]) {
-    const client = await connect(context, { keyspace: 'node_versions', protocolOptions: { maxVersion } });
+    const client = await connect(context, { keyspace: 'node_versions', protocolOptions: { maxVersion, maxSchemaAgreementWaitSeconds: 120 } });
     assert.equal(client.controlConnection.protocolVersion, maxVersion);
     await client.execute('INSERT INTO t (k, v) VALUES (?, ?)', [maxVersion, text], PREPARED);
     assert.equal((await client.execute('SELECT v FROM t WHERE k = ?', [maxVersion], PREPARED)).first().v, text);

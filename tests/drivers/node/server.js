@@ -14,7 +14,8 @@ async function connect(context, options = {}) {
     localDataCenter: 'datacenter1',
     policies: { reconnection: new cassandra.policies.reconnection.ConstantReconnectionPolicy(100) },
     refreshSchemaDelay: 10,
-    socketOptions: { connectTimeout: 20000, readTimeout: 20000 },
+    socketOptions: { connectTimeout: 120000, readTimeout: 120000 },
+    protocolOptions: { maxSchemaAgreementWaitSeconds: 120 },
     ...options,
   });
   await client.connect();
@@ -36,15 +37,15 @@ after(() => setImmediate(() => process.exit()));
 
 /** Ends the server with `kill` or `term`; returns once it is ready again. */
 function restart(how) {
-  execSync(`${process.env.TARNDB_TEST_RESTART} ${how}`, { stdio: 'ignore', timeout: 150000 });
+  execSync(`${process.env.TARNDB_TEST_RESTART} ${how}`, { stdio: 'ignore', timeout: 300000 });
 }
 
-/** Waits for a condition, 30 s at most. */
+/** Waits for a condition, 120 s at most. */
 async function until(what, condition) {
-  const deadline = Date.now() + 30000;
+  const deadline = Date.now() + 120000;
   while (!await condition()) {
     if (Date.now() > deadline) {
-      throw new Error(`waited 30 s in vain: ${what}`);
+      throw new Error(`waited 120 s in vain: ${what}`);
     }
     await pause(20);
   }

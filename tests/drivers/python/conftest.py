@@ -18,12 +18,14 @@ import time
 
 import pytest
 from cassandra import DriverException, OperationTimedOut, RequestExecutionException, RequestValidationException
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable
+from cassandra.cluster import Cluster, ExecutionProfile, NoHostAvailable
 from cassandra.connection import ConnectionException
 from cassandra.policies import ConstantReconnectionPolicy, RoundRobinPolicy, TokenAwarePolicy
 from cassandra.query import SimpleStatement
 
 import server
+from patient import patient
+from waiting import SECONDS_MAX
 
 EXTERNAL = os.environ.get("TARNDB_TEST_CQL")
 # Set for a server that is not TarnDB (Apache Cassandra): `not_yet.txt` does not apply to it.
@@ -68,12 +70,11 @@ def run_directory() -> pathlib.Path:
 
 # What a client may see of a server that goes away. The statement's outcome is then unknown.
 GONE = (NoHostAvailable, OperationTimedOut, ConnectionException, RequestExecutionException, DriverException)
-BACK_SECONDS_MAX = 30
 
 
 def when_back(session, statement, values=None):
     """The statement's result, as soon as the session and its control connection have found the server again."""
-    deadline = time.monotonic() + BACK_SECONDS_MAX
+    deadline = time.monotonic() + SECONDS_MAX
     while True:
         try:
             session.cluster.refresh_nodes()
@@ -92,7 +93,7 @@ def metadata(session, keyspace: str):
 
     After a restart the control connection may be lost once more while the driver takes notice of all its dead connections.
     """
-    deadline = time.monotonic() + BACK_SECONDS_MAX
+    deadline = time.monotonic() + SECONDS_MAX
     while True:
         try:
             session.cluster.refresh_keyspace_metadata(keyspace)
@@ -114,7 +115,7 @@ def restart(shared_session):
         pytest.skip("the server under test is not ours to restart")
 
     def restart_server(how: str):
-        subprocess.run([*shlex.split(command), how], check=True, stdout=subprocess.DEVNULL, timeout=150)
+        subprocess.run([*shlex.split(command), how], check=True, stdout=subprocess.DEVNULL, timeout=300)
         when_back(shared_session, "SELECT key FROM system.local")
 
     return restart_server
@@ -129,16 +130,14 @@ def connect(endpoint):
         host, port = endpoint
         if profile is None:
             profile = ExecutionProfile(
-                load_balancing_policy=TokenAwarePolicy(RoundRobinPolicy()), request_timeout=20
+                load_balancing_policy=TokenAwarePolicy(RoundRobinPolicy()), request_timeout=SECONDS_MAX
             )
         options.setdefault("protocol_version", 4)
         cluster = Cluster(
             [host],
             port=port,
-            execution_profiles={EXEC_PROFILE_DEFAULT: profile},
             reconnection_policy=ConstantReconnectionPolicy(0.1, max_attempts=None),
-            connect_timeout=20,
-            **options,
+            **patient(profile, **options),
         )
         try:
             yield cluster.connect(keyspace)
@@ -195,27 +194,32 @@ def numbers(shared_session, keyspace, request):
     return name
 
 
-def reads_beside(connect, table, heavy, statements):
-    """How many reads of one row are served while another client has a heavy function called for each row of the table, a few times."""
+def reads_beside(connect, table, heavy, statements, wanted):
+    """How many reads of one row are served for each statement with which another client has a heavy function called for each row of the table.
+
+    Those are so many statements, and ten times as many at most as long as fewer reads than `wanted` are served: a reader may stall beside some.
+    """
     ended = threading.Event()
+    reads = done = 0
 
     def work():
+        nonlocal done
         with connect() as session:
-            for _ in range(statements):
+            while done < statements or (reads <= wanted * done and done < 10 * statements):
                 rows = list(session.execute(SimpleStatement(f"SELECT {heavy}(c) FROM {table}", fetch_size=5000)))
                 assert rows
+                done += 1
         ended.set()
 
     worker = threading.Thread(target=work)
     with connect() as session:
         worker.start()
-        reads = 0
         while not ended.is_set():
             session.execute(f"SELECT v FROM {table} WHERE p = 1 AND c = 1")
             reads += 1
             assert worker.is_alive() or ended.is_set()
         worker.join()
-    return reads
+    return reads / done
 
 
 @pytest.fixture

@@ -7,6 +7,8 @@ import pytest
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import Cluster
 
+from patient import patient
+
 KEYSPACE = "CREATE KEYSPACE {} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
 names = (f"role{number}" for number in itertools.count())
 
@@ -16,7 +18,7 @@ def login(guarded, role, **options):
     """A session of a role, whose password is its name."""
     host, port = guarded.state()["cql"].rsplit(":", 1)
     provider = PlainTextAuthProvider(role, role)
-    cluster = Cluster([host], port=int(port), auth_provider=provider, connect_timeout=20, **{"protocol_version": 5, **options})
+    cluster = Cluster([host], port=int(port), **patient(auth_provider=provider, **{"protocol_version": 5, **options}))
     try:
         yield cluster.connect()
     finally:

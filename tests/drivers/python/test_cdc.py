@@ -11,6 +11,7 @@ from cassandra.query import SimpleStatement
 from cassandra.util import max_uuid_from_time, min_uuid_from_time
 
 from conftest import GONE, when_back
+from waiting import wait_until, while_it_lives
 
 CDC = "cdc = {'enabled': true}"
 PREIMAGE, UPDATE, INSERT, ROW_DELETE, PARTITION_DELETE, POSTIMAGE = 0, 1, 2, 3, 4, 9
@@ -198,14 +199,15 @@ def test_drivers_see_the_log_and_the_option(shared_session, keyspace, table):
 
 
 def test_rows_expire_with_their_time_to_live(shared_session, table):
-    name = table("p int PRIMARY KEY, v int", "cdc = {'enabled': true, 'ttl': 2}")
-    shared_session.execute(f"INSERT INTO {name} (p, v) VALUES (1, 1)")
-    (row,) = shared_session.execute(f'SELECT ttl("cdc$operation") AS left FROM {name}_scylla_cdc_log')
-    assert 0 < row.left <= 2
-    deadline = time.monotonic() + 15
-    while log_of(shared_session, name):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    def lives(seconds):
+        name = table("p int PRIMARY KEY, v int", f"cdc = {{'enabled': true, 'ttl': {seconds}}}")
+        shared_session.execute(f"INSERT INTO {name} (p, v) VALUES (1, 1)")
+        (row,) = shared_session.execute(f'SELECT ttl("cdc$operation") AS left FROM {name}_scylla_cdc_log')
+        assert 0 < row.left <= seconds
+        return name
+
+    name = while_it_lives(lives, 2)
+    wait_until(lambda: not log_of(shared_session, name))
 
 
 def test_truncated_disabled_enabled_dropped(shared_session, table):

@@ -18,10 +18,9 @@ from cassandra.concurrent import execute_concurrent_with_args
 
 import server
 from conftest import GONE, create_keyspace, names, run_directory, when_back
-from waiting import wait_until
+from waiting import SECONDS_MAX, wait_until
 
 CDC = "cdc = {'enabled': true}"
-SECONDS_MAX = 60
 # Of a table of (p, c), v, w, a map m and a static column s: each kind of change.
 EACH_KIND = (
     "INSERT INTO {t} (p, c, v) VALUES (1, 2, 3)",
@@ -345,8 +344,10 @@ def test_log_ins_and_permissions():
     from cassandra.auth import PlainTextAuthProvider
     from cassandra.cluster import Cluster
 
+    from patient import patient
+
     superuser = (pathlib.Path(server.__file__).parent / "superuser-password").read_text().strip()
-    cluster = Cluster([host], port=int(port), protocol_version=4, auth_provider=PlainTextAuthProvider("cassandra", superuser))
+    cluster = Cluster([host], port=int(port), **patient(protocol_version=4, auth_provider=PlainTextAuthProvider("cassandra", superuser)))
     try:
         session = cluster.connect()
         create_keyspace(session, "k")

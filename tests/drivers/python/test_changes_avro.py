@@ -160,14 +160,18 @@ def test_blocks_are_compressed_where_that_is_asked_for(shared_session, table, ht
 def test_a_file_ends_when_the_columns_change(shared_session, table, http_address):
     name = table("p int PRIMARY KEY, v int", CDC)
     shared_session.execute(f"INSERT INTO {name} (p, v) VALUES (1, 1)")
-    told = []
+    told, has_begun = [], threading.Event()
 
     def follow():
         with feed(http_address(), name, format="avro", follow=1, heartbeat=1) as response:
+            # The file's head is there, with the columns of now.
+            assert response.peek(1)
+            has_begun.set()
             told.extend(read(response))
 
     reader = threading.Thread(target=follow)
     reader.start()
+    assert has_begun.wait(SECONDS_MAX)
     shared_session.execute(f"ALTER TABLE {name} ADD w int")
     shared_session.execute(f"INSERT INTO {name} (p, v, w) VALUES (1, 2, 3)")
     reader.join(SECONDS_MAX)

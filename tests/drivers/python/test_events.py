@@ -1,11 +1,10 @@
 """Events: a session that changes nothing hears of every schema change, and its metadata follows."""
 
 import queue
-import threading
 
 import pytest
 
-WAIT_SECONDS_MAX = 15
+from waiting import SECONDS_MAX, wait_until
 
 
 @pytest.fixture
@@ -14,14 +13,14 @@ def heard(connect):
     events = queue.Queue()
     with connect() as watcher:
         connection = watcher.cluster.control_connection._connection
-        connection.register_watchers({"SCHEMA_CHANGE": events.put}, register_timeout=WAIT_SECONDS_MAX)
+        connection.register_watchers({"SCHEMA_CHANGE": events.put}, register_timeout=SECONDS_MAX)
         yield events
 
 
 def expect(events, change, target, keyspace, **names):
     """Takes events until the expected one comes; others may lie between (a colleague's keyspaces)."""
     while True:
-        event = events.get(timeout=WAIT_SECONDS_MAX)
+        event = events.get(timeout=SECONDS_MAX)
         if event["keyspace"] == keyspace and event["target_type"] == target and event["change_type"] == change:
             assert {name: event.get(name) for name in names} == names
             return
@@ -58,27 +57,16 @@ def test_statement_that_changes_nothing_announces_nothing(shared_session, heard,
 @pytest.mark.parametrize("version", [3, 4, 5])
 def test_second_sessions_metadata_follows(connect, shared_session, keyspace, version):
     with connect(protocol_version=version, schema_event_refresh_window=0) as watcher:
-        changed = threading.Event()
-        refreshed = watcher.cluster.control_connection.refresh_schema
-
         def tables():
             return watcher.cluster.metadata.keyspaces[keyspace].tables
 
-        def until(condition):
-            for _ in range(WAIT_SECONDS_MAX * 50):
-                if condition():
-                    return
-                changed.wait(0.02)
-            pytest.fail("the metadata did not follow the event")
-
-        assert refreshed
         shared_session.execute(f"CREATE TABLE {keyspace}.seen{version} (k int PRIMARY KEY, v text)")
-        until(lambda: f"seen{version}" in tables())
+        wait_until(lambda: f"seen{version}" in tables())
         assert tables()[f"seen{version}"].columns["v"].cql_type == "text"
         shared_session.execute(f"ALTER TABLE {keyspace}.seen{version} ADD w int")
-        until(lambda: "w" in tables()[f"seen{version}"].columns)
+        wait_until(lambda: "w" in tables()[f"seen{version}"].columns)
         shared_session.execute(f"DROP TABLE {keyspace}.seen{version}")
-        until(lambda: f"seen{version}" not in tables())
+        wait_until(lambda: f"seen{version}" not in tables())
 
 
 def test_result_of_a_schema_statement_is_the_change(connect, shared_session, keyspace):

@@ -4,6 +4,7 @@ import base64
 import contextlib
 import datetime
 import http.client
+import itertools
 import json
 import os
 import random
@@ -19,8 +20,9 @@ import certificates
 import server
 import two_servers
 from conftest import GONE, create_keyspace, names, run_directory, when_back
+from patient import patient
 from two_servers import assert_equal, stored
-from waiting import SECONDS_MAX, wait_until
+from waiting import SECONDS_MAX, wait_until, while_it_lives
 
 CDC = "cdc = {'enabled': true}"
 
@@ -247,7 +249,7 @@ def test_over_tls_and_with_log_ins(sides, sessions, tmp_path):
         context = ssl.create_default_context(cafile=authority)
         superuser = (server.ROOT / "tests" / "drivers" / "superuser-password").read_text().strip()
         host, port = private.state()["cql"].rsplit(":", 1)
-        cluster = Cluster([host], port=int(port), protocol_version=4, auth_provider=PlainTextAuthProvider("cassandra", superuser), ssl_context=context)
+        cluster = Cluster([host], port=int(port), ssl_context=context, **patient(protocol_version=4, auth_provider=PlainTextAuthProvider("cassandra", superuser)))
         try:
             session = cluster.connect()
             create_keyspace(session, "k")
@@ -316,14 +318,18 @@ def now(session) -> datetime.datetime:
 
 def test_back_to_a_point_in_time(sides, sessions, table, tmp_path):
     """A backup, and after it what was written before somebody's mistake."""
+    places = itertools.count()
+    # A log tells within a quarter of its time to live that nothing more comes.
+    while_it_lives(lambda seconds: go_back(sides, sessions, table, tmp_path / f"backup{next(places)}", seconds), 60)
+
+
+def go_back(sides, sessions, table, place, seconds):
     source, target = sessions
-    # Its log tells within a quarter of this that nothing more comes.
-    name = table("p int, c int, v int, PRIMARY KEY (p, c)", "cdc = {'enabled': true, 'ttl': 60}")
+    name = table("p int, c int, v int, PRIMARY KEY (p, c)", f"cdc = {{'enabled': true, 'ttl': {seconds}}}")
     keyspace_table = name.split(".")
     insert = source.prepare(f"INSERT INTO {name} (p, c, v) VALUES (?, ?, ?)")
     for c in range(100):
         source.execute(insert, (c % 5, c, 1))
-    place = tmp_path / "backup"
 
     def run(*words):
         done = subprocess.run([server.binary(), *words], capture_output=True, text=True, timeout=SECONDS_MAX)

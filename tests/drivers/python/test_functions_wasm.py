@@ -163,8 +163,8 @@ def test_others_are_served_beside_heavy_functions(connect, numbers, function):
         "a int", "int",
         "(param i32) (result i32) (local $n i32) (loop $l (br_if $l (i32.lt_u (local.tee $n (i32.add (local.get $n) (i32.const 1))) (i32.const 50000)))) local.get 0",
     )
-    # Whoever waits for the whole of a statement, of which there are five, reads ten times at most.
-    assert reads_beside(connect, numbers, heavy, statements=5) > 10
+    # Whoever waits for the whole of a statement reads twice beside each at most.
+    assert reads_beside(connect, numbers, heavy, statements=5, wanted=2) > 2
 
 
 def test_driver_metadata_and_describe(shared_session, keyspace, function):

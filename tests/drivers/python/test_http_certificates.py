@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.skipif(bool(certificates.why_not()), reason=str(certificates.why_not())),
 ]
 
-SECONDS_MAX = 60
+SECONDS_MAX = 120
 BOSS = as_role("cassandra")
 
 

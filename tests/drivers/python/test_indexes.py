@@ -11,6 +11,7 @@ from cassandra.protocol import ConfigurationException
 from cassandra.query import SimpleStatement
 
 from conftest import when_back
+from waiting import SECONDS_MAX
 
 ROWS = 600
 COLUMNS = "a int, b int, v int, w text, s int static, m map<text, int>, st set<int>, f frozen<list<int>>, PRIMARY KEY (a, b)"
@@ -77,7 +78,7 @@ def test_indexes_that_are_complete_are_listed(connect, keyspace, indexed, restar
 
     def all_are_listed(session):
         rows = session.execute("SELECT index_name FROM system_schema.indexes WHERE keyspace_name = %s", (keyspace,))
-        wanted, deadline = {row[0] for row in rows}, time.monotonic() + 20
+        wanted, deadline = {row[0] for row in rows}, time.monotonic() + SECONDS_MAX
         assert len(wanted) >= len(TARGETS)
         while listed(session) != wanted:
             assert time.monotonic() < deadline, wanted - listed(session)
@@ -186,7 +187,7 @@ def test_cores_and_their_memory_are_in_system_views(run, table):
     name = table("k int PRIMARY KEY")
     run(f"INSERT INTO {name} (k) VALUES (1)")
     # A core reports each second.
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + SECONDS_MAX
     answered = size = 0
     while (answered == 0 or size == 0) and time.monotonic() < deadline:
         pools = dict(run("SELECT name, completed_tasks FROM system_views.thread_pools"))

@@ -15,6 +15,8 @@ from prometheus_client.parser import text_string_to_metric_families as text_form
 import certificates
 import server
 from conftest import PEER, run_directory
+from patient import patient
+from waiting import SECONDS_MAX
 
 pytestmark = pytest.mark.skipif(bool(PEER), reason="the server under test is not TarnDB")
 
@@ -39,7 +41,7 @@ def private():
 @pytest.fixture(scope="module")
 def session(private):
     host, port = private.state()["cql"].rsplit(":", 1)
-    cluster = Cluster([host], port=int(port), connect_timeout=20, protocol_version=4)
+    cluster = Cluster([host], port=int(port), **patient(protocol_version=4))
     yield cluster.connect()
     cluster.shutdown()
 
@@ -48,7 +50,7 @@ def scrape(private, accept=None):
     """The format, and the text."""
     headers = {} if accept is None else {"Accept": accept}
     request = urllib.request.Request(f"http://{private.state()['http']}/metrics", headers=headers)
-    with urllib.request.urlopen(request, timeout=20) as reply:
+    with urllib.request.urlopen(request, timeout=SECONDS_MAX) as reply:
         return reply.headers["Content-Type"], reply.read().decode()
 
 
@@ -64,9 +66,9 @@ def value(private, name, **labels):
 
 def until(what, condition):
     """A core writes its figures about once a second."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + SECONDS_MAX
     while not condition():
-        assert time.monotonic() < deadline, f"{what}: not within 20 s"
+        assert time.monotonic() < deadline, f"{what}: not within {SECONDS_MAX} s"
         time.sleep(0.05)
 
 
@@ -113,7 +115,7 @@ def test_errors_are_counted_by_their_numbers(private, session):
     body = bytes([22, 1 | 2, 0, 0, 0, 0]) + bytes(4) + bytes(4) + bytes(4) + (2).to_bytes(2, "big") + (0).to_bytes(2, "big")
     for number, field in ((0, b"nowhere"), (4, bytes(20))):
         body += (len(field) + 1).to_bytes(4, "big") + bytes([number]) + field
-    with socket.create_connection((host, int(port)), timeout=20) as client:
+    with socket.create_connection((host, int(port)), timeout=SECONDS_MAX) as client:
         client.sendall(bytes([2, 3]) + len(body).to_bytes(6, "big") + body)
         assert client.recv(64)[13] == 20
     until("Aerospike's", lambda: errors("20", "aerospike") == 1)

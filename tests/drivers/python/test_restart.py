@@ -7,6 +7,7 @@ from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.query import SimpleStatement
 
 from conftest import GONE, metadata, when_back
+from waiting import SECONDS_MAX
 
 pytestmark = pytest.mark.restart
 
@@ -39,7 +40,7 @@ def test_writes_acknowledged_in_the_middle_of_traffic_survive(connect, table, re
                 futures = []
                 for key in range(writer * 100, writer * 100 + 20):
                     attempted[writer][key] = version
-                    futures.append((key, session.execute_async(update, (version, "f" * (version % 300), key), timeout=3)))
+                    futures.append((key, session.execute_async(update, (version, "f" * (version % 300), key), timeout=SECONDS_MAX)))
                 for key, future in futures:
                     try:
                         future.result()
@@ -52,10 +53,10 @@ def test_writes_acknowledged_in_the_middle_of_traffic_survive(connect, table, re
     threads = [threading.Thread(target=write, args=(writer,)) for writer in range(4)]
     for thread in threads:
         thread.start()
-    assert enough.wait(60)
+    assert enough.wait(SECONDS_MAX)
     restart(how)
     for thread in threads:
-        thread.join(60)
+        thread.join(2 * SECONDS_MAX)
         assert not thread.is_alive()
     with connect() as session:
         stored = {row.k: row.version for row in session.execute(f"SELECT k, version FROM {name}")}

@@ -14,6 +14,8 @@ from cassandra.cluster import Cluster, NoHostAvailable
 
 import server
 from conftest import PEER, run_directory, when_back
+from patient import patient
+from waiting import SECONDS_MAX
 
 pytestmark = pytest.mark.skipif(bool(PEER), reason="the server under test is not TarnDB")
 
@@ -36,7 +38,7 @@ def login(guarded, credentials=SUPERUSER, **options):
     """A session of who logs in so."""
     host, port = guarded.state()["cql"].rsplit(":", 1)
     provider = credentials and PlainTextAuthProvider(*credentials)
-    cluster = Cluster([host], port=int(port), auth_provider=provider, connect_timeout=20, **{"protocol_version": 4, **options})
+    cluster = Cluster([host], port=int(port), **patient(auth_provider=provider, **{"protocol_version": 4, **options}))
     try:
         yield cluster.connect()
     finally:
@@ -187,7 +189,7 @@ def test_nothing_is_served_before_the_login(guarded):
     text = b"SELECT key FROM system.local"
     query = struct.pack(">i", len(text)) + text + b"\0\1\0"
     host, port = guarded.state()["cql"].rsplit(":", 1)
-    with socket.create_connection((host, int(port)), 20) as connection:
+    with socket.create_connection((host, int(port)), SECONDS_MAX) as connection:
         assert ask(connection, 0x07, query)[0] == ERROR
         opcode, body = ask(connection, 0x01, STARTUP)
         assert (opcode, body[2:]) == (AUTHENTICATE, b"org.apache.cassandra.auth.PasswordAuthenticator")

@@ -5,6 +5,8 @@ import time
 
 import pytest
 
+from waiting import SECONDS_MAX
+
 pytest.importorskip("cassandra.shard_info", reason="this driver is not ScyllaDB's")
 pytestmark = pytest.mark.skipif(bool(os.environ.get("TARNDB_TEST_PEER")), reason="the server under test has no shards")
 
@@ -13,7 +15,7 @@ pytestmark = pytest.mark.skipif(bool(os.environ.get("TARNDB_TEST_PEER")), reason
 def sharded(connect):
     """A session whose connections to all shards are open."""
     with connect() as session:
-        deadline = time.monotonic() + 15
+        deadline = time.monotonic() + SECONDS_MAX
         while True:
             [stats] = session.cluster.shard_aware_stats().values()
             if stats["connected"] == stats["shards_count"]:

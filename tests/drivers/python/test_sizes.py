@@ -6,6 +6,8 @@ import time
 import pytest
 from cassandra.concurrent import execute_concurrent_with_args
 
+from waiting import SECONDS_MAX
+
 pytestmark = pytest.mark.skipif(bool(os.environ.get("TARNDB_TEST_PEER")), reason="Cassandra refreshes its estimates every five minutes")
 
 PARTITIONS = 3_000
@@ -17,7 +19,7 @@ def estimates(session, table: str, of: str = "size_estimates"):
 
 def settled(session, table: str, partitions: int, least: int, most: int):
     """The estimates once they tell of so many partitions of such a size: a node writes its figures about once a second."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + SECONDS_MAX
     while True:
         rows = estimates(session, table)
         is_near = all(least <= row.mean_partition_size <= most for row in rows)
@@ -50,7 +52,7 @@ def test_ranges_cover_the_ring_and_add_up(shared_session, table):
     shared_session.execute(f"TRUNCATE {name}")
     settled(shared_session, name, 0, 0, 0)
     shared_session.execute(f"DROP TABLE {name}")
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + SECONDS_MAX
     while estimates(shared_session, name):
         assert time.monotonic() < deadline, "a dropped table still has estimates"
         time.sleep(0.05)

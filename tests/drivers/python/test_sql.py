@@ -32,7 +32,7 @@ from waiting import wait_until
 
 pytestmark = pytest.mark.skipif(bool(PEER), reason="the server under test is not TarnDB")
 
-SECONDS_MAX = 60
+SECONDS_MAX = 300
 FOR_EVER = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT MAX(n) FROM c"
 
 

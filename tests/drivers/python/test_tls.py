@@ -16,6 +16,8 @@ from cassandra.query import SimpleStatement
 import certificates
 import server
 from conftest import PEER, run_directory, when_back
+from patient import patient
+from waiting import SECONDS_MAX
 
 pytestmark = [
     pytest.mark.skipif(bool(PEER), reason="the server under test is not TarnDB"),
@@ -28,9 +30,9 @@ ROWS, VALUE = 500, "x" * 4_000
 
 def until(what, condition):
     """Waits for what takes a moment."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + SECONDS_MAX
     while not condition():
-        assert time.monotonic() < deadline, f"{what}: not within 20 s"
+        assert time.monotonic() < deadline, f"{what}: not within {SECONDS_MAX} s"
         time.sleep(0.05)
 
 
@@ -75,7 +77,7 @@ def address(private, name="cql"):
 def session(private, context, listener="cql", **options):
     host, port = address(private, listener)
     verified = {"ssl_options": {"server_hostname": "localhost"}} if context else {}
-    cluster = Cluster([host], port=port, ssl_context=context, connect_timeout=20, **{"protocol_version": 5, **verified, **options})
+    cluster = Cluster([host], port=port, ssl_context=context, **patient(**{"protocol_version": 5, **verified, **options}))
     try:
         yield cluster.connect()
     finally:
@@ -139,7 +141,7 @@ def test_who_trusts_another_authority_does_not_come_in(required, authority, tmp_
 
 def test_who_does_not_speak_tls_is_told_so(required):
     assert "this server is to be spoken to by TLS" in refusal(required, None)
-    with socket.create_connection(address(required), 20) as plain:
+    with socket.create_connection(address(required), SECONDS_MAX) as plain:
         plain.sendall(struct.pack(">BBhBi", 4, 0, 77, 5, 0))
         version, _, stream, opcode, length = struct.unpack(">BBhBi", plain.recv(9, socket.MSG_WAITALL))
         assert (version, stream, opcode) == (0x84, 77, 0), "an ERROR for that request"
@@ -180,7 +182,7 @@ def test_clients_may_have_to_have_certificates(authority, tmp_path):
 
 def test_a_certificate_is_replaced_while_the_server_runs(authority):
     def serial(private):
-        with socket.create_connection(address(private), 20) as raw, trusting(authority).wrap_socket(raw, server_hostname="localhost") as wrapped:
+        with socket.create_connection(address(private), SECONDS_MAX) as raw, trusting(authority).wrap_socket(raw, server_hostname="localhost") as wrapped:
             return wrapped.getpeercert()["serialNumber"]
 
     with serving(authority.server_flags()) as private, session(private, trusting(authority)) as connected:
@@ -198,7 +200,7 @@ def test_a_certificate_is_replaced_while_the_server_runs(authority):
 def test_half_handshakes_and_garbage_hurt_nobody(required, authority):
     with session(required, trusting(authority)) as connected, contextlib.ExitStack() as open_sockets:
         for number in range(300):
-            raw = open_sockets.enter_context(socket.create_connection(address(required), 20))
+            raw = open_sockets.enter_context(socket.create_connection(address(required), SECONDS_MAX))
             # A record of a handshake that is cut off, or whose rest is no handshake.
             raw.sendall(b"\x16\x03\x01\x02\x00\x01" if number % 2 else b"\x16\x03\x01\x00\x40" + os.urandom(64))
         for _ in range(50):

@@ -5,6 +5,7 @@ from cassandra import InvalidRequest
 from cassandra.query import BatchStatement, SimpleStatement
 
 from conftest import PEER
+from waiting import SECONDS_MAX
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def test_a_trace_tells_what_was_asked_and_what_happened(shared_session, rows):
     text = f"SELECT v FROM {rows} WHERE k = 7 AND c = 1"
     result = shared_session.execute(SimpleStatement(text), trace=True)
     assert result.one().v == "x"
-    trace = result.get_query_trace(max_wait_sec=10)
+    trace = result.get_query_trace(max_wait_sec=SECONDS_MAX)
     assert trace.request_type == "Execute CQL3 query"
     assert trace.parameters["query"] == text and trace.parameters["consistency_level"]
     told = activities(trace)
@@ -42,15 +43,15 @@ def test_every_kind_of_request_can_be_traced(shared_session, rows):
         # On every core, by this one and by another.
         result = shared_session.execute(read, (key, 1), trace=True)
         assert result.one().v == "x"
-        assert activities(result.get_query_trace(max_wait_sec=10))
+        assert activities(result.get_query_trace(max_wait_sec=SECONDS_MAX))
     scan = shared_session.execute(f"SELECT k, v FROM {rows}", trace=True)
-    assert len(scan.all()) == 20 and len(activities(scan.get_query_trace(max_wait_sec=10))) > 3
+    assert len(scan.all()) == 20 and len(activities(scan.get_query_trace(max_wait_sec=SECONDS_MAX))) > 3
     batch = BatchStatement()
     for key in range(5):
         batch.add(f"INSERT INTO {rows} (k, c, v) VALUES ({key}, 2, 'y')")
-    assert activities(shared_session.execute(batch, trace=True).get_query_trace(max_wait_sec=10))
+    assert activities(shared_session.execute(batch, trace=True).get_query_trace(max_wait_sec=SECONDS_MAX))
     changed = shared_session.execute(f"ALTER TABLE {rows} WITH comment = 'traced'", trace=True)
-    assert activities(changed.get_query_trace(max_wait_sec=10))
+    assert activities(changed.get_query_trace(max_wait_sec=SECONDS_MAX))
 
 
 def test_rows_and_pages_are_the_same_with_a_trace(shared_session, rows):

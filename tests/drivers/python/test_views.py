@@ -10,15 +10,15 @@ from cassandra import InvalidRequest
 from cassandra.query import SimpleStatement
 
 from conftest import GONE, when_back
+from waiting import SECONDS_MAX, wait_until, while_it_lives
 
 COLUMNS = "p int, c int, v int, w text, m map<text, int>, s int static, PRIMARY KEY (p, c)"
 PARTITIONS, ROWS = 40, 400
-BUILT_SECONDS_MAX = 30
 
 
 def wait_built(session, name):
     keyspace, view = name.split(".")
-    deadline = time.monotonic() + BUILT_SECONDS_MAX
+    deadline = time.monotonic() + SECONDS_MAX
     while not session.execute("SELECT view_name FROM system.built_views WHERE keyspace_name = %s AND view_name = %s", (keyspace, view)).one():
         assert time.monotonic() < deadline, f"{name} is not built"
         time.sleep(0.02)
@@ -116,13 +116,14 @@ def test_a_refused_condition_is_told_as_without_views(shared_session, viewed, ta
 def test_a_row_goes_when_the_column_of_its_key_expires(shared_session, viewed):
     name, by_v, _ = viewed
     shared_session.execute(f"INSERT INTO {name} (p, c, w) VALUES (1, 1, 'stays')")
-    shared_session.execute(f"UPDATE {name} USING TTL 2 SET v = 2000 WHERE p = 1 AND c = 1")
-    (row,) = shared_session.execute(f"SELECT w, ttl(w) AS left FROM {by_v} WHERE v = 2000")
-    assert row.w == "stays" and 0 < row.left <= 2
-    deadline = time.monotonic() + 10
-    while list(shared_session.execute(f"SELECT w FROM {by_v} WHERE v = 2000")):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+
+    def lives(seconds):
+        shared_session.execute(f"UPDATE {name} USING TTL {seconds} SET v = 2000 WHERE p = 1 AND c = 1")
+        (row,) = shared_session.execute(f"SELECT w, ttl(w) AS left FROM {by_v} WHERE v = 2000")
+        assert row.w == "stays" and 0 < row.left <= seconds
+
+    while_it_lives(lives, 2)
+    wait_until(lambda: not list(shared_session.execute(f"SELECT w FROM {by_v} WHERE v = 2000")))
     assert shared_session.execute(f"SELECT w, v FROM {name} WHERE p = 1 AND c = 1").one() == ("stays", None)
 
 
@@ -196,7 +197,7 @@ def test_views_are_what_their_table_is_after_a_kill(connect, viewed, restart):
                 if number == 50:
                     started.release()
                 try:
-                    session.execute_async(statement(viewed[0], rng, number), timeout=5).result()
+                    session.execute_async(statement(viewed[0], rng, number), timeout=SECONDS_MAX).result()
                 except GONE:
                     return
                 if ends.is_set():
@@ -206,15 +207,15 @@ def test_views_are_what_their_table_is_after_a_kill(connect, viewed, restart):
     for thread in threads:
         thread.start()
     for _ in threads:
-        assert started.acquire(timeout=60)
+        assert started.acquire(timeout=SECONDS_MAX)
     restart("kill")
     ends.set()
     for thread in threads:
-        thread.join(60)
+        thread.join(2 * SECONDS_MAX)
         assert not thread.is_alive()
     with connect() as session:
         when_back(session, f"SELECT v FROM {viewed[0]} WHERE p = 0 AND c = 0")
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + SECONDS_MAX
         while True:
             try:
                 check(session, viewed)

@@ -3,12 +3,12 @@
 import contextlib
 import os
 
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.cluster import Cluster
 from cassandra.policies import ConstantReconnectionPolicy
 
 import server
 from conftest import run_directory, when_back
-
+from patient import patient
 
 
 @contextlib.contextmanager
@@ -32,8 +32,7 @@ def connected(sides):
         for side in sides:
             host, port = side.state()["cql"].rsplit(":", 1)
             cluster = Cluster(
-                [host], port=int(port), protocol_version=4, reconnection_policy=ConstantReconnectionPolicy(0.1, max_attempts=None),
-                execution_profiles={EXEC_PROFILE_DEFAULT: ExecutionProfile(request_timeout=20)},
+                [host], port=int(port), reconnection_policy=ConstantReconnectionPolicy(0.1, max_attempts=None), **patient(protocol_version=4)
             )
             stack.callback(cluster.shutdown)
             found.append(cluster.connect())

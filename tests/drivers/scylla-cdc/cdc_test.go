@@ -14,7 +14,7 @@ import (
 const (
 	partitions = 20
 	rows       = 10
-	timeout    = 60 * time.Second
+	timeout    = 180 * time.Second
 )
 
 type key struct{ pk, ck int }
@@ -94,8 +94,8 @@ func (r *replica) read(t *testing.T, session *gocql.Session, changes int) {
 		ProgressManager:       progress,
 		Advanced: scyllacdc.AdvancedReaderConfig{
 			ConfidenceWindowSize:   time.Millisecond,
-			ChangeAgeLimit:         2 * time.Minute,
-			QueryTimeWindowSize:    5 * time.Minute,
+			ChangeAgeLimit:         10 * time.Minute,
+			QueryTimeWindowSize:    15 * time.Minute,
 			PostEmptyQueryDelay:    100 * time.Millisecond,
 			PostNonEmptyQueryDelay: 100 * time.Millisecond,
 			PostFailedQueryDelay:   100 * time.Millisecond,

@@ -28,7 +28,7 @@ import java.util.concurrent.atomic.AtomicLong;
 public final class GridFailover {
   private static final int WRITERS = 6;
   private static final int CONTAINERS = 24;
-  private static final long FAILOVER_S = 30;
+  private static final long FAILOVER_S = 60;
   private static final ContainerInfo INFO =
       new ContainerInfo(null, ContainerType.COLLECTION, List.of(new ColumnInfo("id", GSType.LONG), new ColumnInfo("v", GSType.LONG)), true);
 

@@ -90,7 +90,7 @@ class FunctionsTest extends Suite {
   }
 
   private String told(ExecuteTask task) {
-    return Info.request(null, client.getNodes()[0], "query-show:trid=" + Long.toUnsignedString(task.getTaskId()));
+    return Info.request(infos(), client.getNodes()[0], "query-show:trid=" + Long.toUnsignedString(task.getTaskId()));
   }
 
   @Test
@@ -116,11 +116,11 @@ class FunctionsTest extends Suite {
   @Test
   void jobsAreEnded() {
     Statement statement = statement();
-    statement.setRecordsPerSecond(20);
+    statement.setRecordsPerSecond(5);
     ExecuteTask task = client.execute(null, statement, Operation.put(new Bin("slow", 1)));
     assertTrue(told(task).contains("status=active"), told(task));
     String number = Long.toUnsignedString(task.getTaskId());
-    assertEquals("OK", Info.request(null, client.getNodes()[0], "query-abort:trid=" + number));
+    assertEquals("OK", Info.request(infos(), client.getNodes()[0], "query-abort:trid=" + number));
     task.waitTillComplete(50);
     assertTrue(told(task).contains("status=done(user-aborted)"), told(task));
   }
@@ -148,7 +148,7 @@ class FunctionsTest extends Suite {
     }
     assertTrue(failure != null && failure.getMessage().contains("no stream"), String.valueOf(failure));
     QueryPolicy policy = new QueryPolicy();
-    policy.totalTimeout = 20000;
+    policy.totalTimeout = PATIENCE_MS;
     assertEquals(COUNT, count(policy));
   }
 

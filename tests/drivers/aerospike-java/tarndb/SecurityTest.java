@@ -37,7 +37,7 @@ class SecurityTest {
 
   @BeforeAll
   void start() throws Exception {
-    admin.timeout = 20000;
+    admin.timeout = Suite.PATIENCE_MS;
     directory = Files.createTempDirectory("tarndb-security-").resolve("server");
     Server.run("start " + directory + " login");
     endpoint = Server.run("address " + directory + " aerospike").trim().split(":");
@@ -56,10 +56,10 @@ class SecurityTest {
     ClientPolicy policy = new ClientPolicy();
     policy.user = user;
     policy.password = password;
-    policy.timeout = 20000;
-    policy.loginTimeout = 20000;
-    policy.readPolicyDefault.setTimeout(20000);
-    policy.writePolicyDefault.setTimeout(20000);
+    policy.timeout = Suite.PATIENCE_MS;
+    policy.loginTimeout = Suite.PATIENCE_MS;
+    policy.readPolicyDefault.setTimeout(Suite.PATIENCE_MS);
+    policy.writePolicyDefault.setTimeout(Suite.PATIENCE_MS);
     return new AerospikeClient(policy, endpoint[0], Integer.parseInt(endpoint[1]));
   }
 

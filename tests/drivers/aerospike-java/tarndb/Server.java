@@ -44,12 +44,12 @@ final class Server {
     return printed;
   }
 
-  /** Waits for a condition, 30 s at most. */
+  /** Waits for a condition, 120 s at most. */
   static void until(String what, BooleanSupplier condition) throws InterruptedException {
-    long deadline = System.nanoTime() + Duration.ofSeconds(30).toNanos();
+    long deadline = System.nanoTime() + Duration.ofSeconds(120).toNanos();
     while (!condition.getAsBoolean()) {
       if (System.nanoTime() > deadline) {
-        throw new AssertionError("waited 30 s in vain: " + what);
+        throw new AssertionError("waited 120 s in vain: " + what);
       }
       Thread.sleep(20);
     }

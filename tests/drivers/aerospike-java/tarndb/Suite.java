@@ -7,6 +7,7 @@ import com.aerospike.client.AerospikeClient;
 import com.aerospike.client.AerospikeException;
 import com.aerospike.client.Key;
 import com.aerospike.client.policy.ClientPolicy;
+import com.aerospike.client.policy.InfoPolicy;
 import com.aerospike.client.policy.WritePolicy;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -18,19 +19,23 @@ import org.junit.jupiter.api.function.Executable;
 /** A client of the server under test and a set that belongs to the suite. */
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 abstract class Suite {
+  /** How long a request may take: a slow machine lets it wait for longer than the client's second. */
+  static final int PATIENCE_MS = 120_000;
+
   AerospikeClient client;
 
   @BeforeAll
   void connect() {
     ClientPolicy policy = new ClientPolicy();
-    policy.timeout = 20000;
-    policy.readPolicyDefault.setTimeout(20000);
-    policy.writePolicyDefault.setTimeout(20000);
-    policy.batchPolicyDefault.setTimeout(20000);
-    policy.batchParentPolicyWriteDefault.setTimeout(20000);
-    policy.scanPolicyDefault.setTimeout(60000);
-    policy.queryPolicyDefault.setTimeout(60000);
+    policy.timeout = PATIENCE_MS;
+    policy.readPolicyDefault.setTimeout(PATIENCE_MS);
+    policy.writePolicyDefault.setTimeout(PATIENCE_MS);
+    policy.batchPolicyDefault.setTimeout(PATIENCE_MS);
+    policy.batchParentPolicyWriteDefault.setTimeout(PATIENCE_MS);
+    policy.scanPolicyDefault.setTimeout(PATIENCE_MS);
+    policy.queryPolicyDefault.setTimeout(PATIENCE_MS);
     client = new AerospikeClient(policy, Server.host(), Server.port());
+    client.infoPolicyDefault.timeout = PATIENCE_MS;
   }
 
   @AfterAll
@@ -53,6 +58,13 @@ abstract class Suite {
   /** The defaults of writes, to change. */
   WritePolicy writes() {
     return new WritePolicy(client.getWritePolicyDefault());
+  }
+
+  /** Requests for information that are patient. */
+  static InfoPolicy infos() {
+    InfoPolicy policy = new InfoPolicy();
+    policy.timeout = PATIENCE_MS;
+    return policy;
   }
 
   static void assertRefused(int code, Executable request) {

@@ -4,7 +4,9 @@
 //! once it is ready again.
 
 use aerospike::operations::Operation;
-use aerospike::{Bins, Client, ClientPolicy, IndexMap, Key, ReadPolicy, Result, ResultCode, Value, WritePolicy};
+use aerospike::{
+    AdminPolicy, BatchPolicy, Bins, Client, ClientPolicy, IndexMap, Key, QueryPolicy, ReadPolicy, Result, ResultCode, Value, WritePolicy,
+};
 use std::fmt::Debug;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -20,7 +22,7 @@ pub async fn connect() -> Client {
 }
 
 /// How long a request may take: busy machines let it wait for longer than the client's second.
-const PATIENCE_MS: u32 = 20_000;
+const PATIENCE_MS: u32 = 120_000;
 
 /// The defaults for writes, but patient.
 #[must_use]
@@ -35,6 +37,29 @@ pub fn writes() -> WritePolicy {
 pub fn reads() -> ReadPolicy {
     let mut policy = ReadPolicy::default();
     (policy.base_policy.total_timeout, policy.base_policy.socket_timeout) = (PATIENCE_MS, PATIENCE_MS);
+    policy
+}
+
+/// A policy of batches, but patient.
+#[must_use]
+pub fn batches(mut policy: BatchPolicy) -> BatchPolicy {
+    (policy.base_policy.total_timeout, policy.base_policy.socket_timeout) = (PATIENCE_MS, PATIENCE_MS);
+    policy
+}
+
+/// The defaults for queries, which have no end, but with patience for each answer.
+#[must_use]
+pub fn queries() -> QueryPolicy {
+    let mut policy = QueryPolicy::default();
+    policy.base_policy.socket_timeout = PATIENCE_MS;
+    policy
+}
+
+/// The defaults for administration, but patient.
+#[must_use]
+pub fn administration() -> AdminPolicy {
+    let mut policy = AdminPolicy::default();
+    policy.timeout = PATIENCE_MS;
     policy
 }
 
@@ -75,11 +100,11 @@ pub fn restart(how: &str) {
     assert!(status.success(), "the server did not come back");
 }
 
-/// Waits until a condition holds; panics with what was waited for after 30 s.
+/// Waits until a condition holds; panics with what was waited for after 120 s.
 pub async fn until(what: &str, mut condition: impl AsyncFnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + Duration::from_secs(120);
     while !condition().await {
-        assert!(Instant::now() < deadline, "waited 30 s in vain: {what}");
+        assert!(Instant::now() < deadline, "waited 120 s in vain: {what}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

@@ -3,12 +3,12 @@
 use aerospike::operations::{add, get_bin, put};
 use aerospike::query::PartitionFilter;
 use aerospike::{
-    AdminPolicy, BatchDeletePolicy, BatchOperation, BatchPolicy, BatchReadPolicy, BatchWritePolicy, Bins, Client, Key, QueryPolicy,
-    ResultCode, Statement, Value, as_bin, as_val,
+    BatchDeletePolicy, BatchOperation, BatchPolicy, BatchReadPolicy, BatchWritePolicy, Bins, Client, Key, QueryPolicy, ResultCode,
+    Statement, Value, as_bin, as_val,
 };
 use futures::StreamExt;
 use std::collections::BTreeSet;
-use tarndb_driver_test_aerospike_rust::{NAMESPACE, connect, fresh, read, reads, until, writes};
+use tarndb_driver_test_aerospike_rust::{NAMESPACE, administration, batches, connect, fresh, queries, read, reads, until, writes};
 
 const COUNT: i64 = 2_000;
 
@@ -44,7 +44,7 @@ async fn batches_read_write_and_delete() {
     let nowhere = fresh(&client, "rust_batch", "nowhere").await;
     let each_read = BatchReadPolicy::default();
     let mut batch: Vec<BatchOperation> = keys.iter().map(|key| BatchOperation::read(&each_read, key.clone(), Bins::All)).collect();
-    client.batch(&BatchPolicy::default(), &mut batch).await.unwrap();
+    client.batch(&batches(BatchPolicy::default()), &mut batch).await.unwrap();
     for (number, operation) in batch.iter().enumerate() {
         let record = operation.batch_record().record.as_ref().expect("a record");
         assert_eq!((&record.bins["i"], &record.bins["text"]), (&as_val!(number as i64), &as_val!("record")));
@@ -58,7 +58,7 @@ async fn batches_read_write_and_delete() {
         BatchOperation::read(&each_read, nowhere, Bins::None),
         BatchOperation::write(&each_write, missing.clone(), vec![put(&as_bin!("a", 1))]),
     ];
-    client.batch(&BatchPolicy::write_default(), &mut batch).await.unwrap();
+    client.batch(&batches(BatchPolicy::write_default()), &mut batch).await.unwrap();
     let codes: Vec<Option<ResultCode>> = batch.iter().map(|operation| operation.batch_record().result_code()).collect();
     let expected =
         [ResultCode::Ok, ResultCode::Ok, ResultCode::Ok, ResultCode::KeyNotFoundError, ResultCode::KeyNotFoundError, ResultCode::Ok];
@@ -75,15 +75,15 @@ async fn queries_see_every_record_once_and_go_on_where_they_stopped() {
     fill(&client, "rust_query").await;
     let all: BTreeSet<i64> = (0..COUNT).collect();
     let mut seen = BTreeSet::new();
-    see(&client, "rust_query", &QueryPolicy::default(), PartitionFilter::all(), &mut seen).await;
+    see(&client, "rust_query", &queries(), PartitionFilter::all(), &mut seen).await;
     assert!(seen == all, "{} of {COUNT} records came", seen.len());
     seen.clear();
     for begin in (0..4096).step_by(1024) {
-        see(&client, "rust_query", &QueryPolicy::default(), PartitionFilter::by_range(begin, 1024), &mut seen).await;
+        see(&client, "rust_query", &queries(), PartitionFilter::by_range(begin, 1024), &mut seen).await;
     }
     assert!(seen == all, "{} of {COUNT} records came", seen.len());
     seen.clear();
-    let mut paged = QueryPolicy::default();
+    let mut paged = queries();
     paged.max_records = 600;
     let mut filter = PartitionFilter::all();
     let mut pages = 0;
@@ -93,10 +93,10 @@ async fn queries_see_every_record_once_and_go_on_where_they_stopped() {
         filter = see(&client, "rust_query", &paged, filter, &mut seen).await;
     }
     assert!(seen == all, "{} of {COUNT} records came", seen.len());
-    client.truncate(&AdminPolicy::default(), NAMESPACE, "rust_query", 0).await.unwrap();
+    client.truncate(&administration(), NAMESPACE, "rust_query", 0).await.unwrap();
     until("the set is empty", async || {
         let mut seen = BTreeSet::new();
-        see(&client, "rust_query", &QueryPolicy::default(), PartitionFilter::all(), &mut seen).await;
+        see(&client, "rust_query", &queries(), PartitionFilter::all(), &mut seen).await;
         seen.is_empty()
     })
     .await;

@@ -2,20 +2,19 @@
 
 use aerospike::operations::{add, append, delete, get_bin, put, touch};
 use aerospike::{
-    AdminPolicy, Bins, Expiration, GenerationPolicy, Key, RecordExistsAction, ResultCode, Value, as_bin, as_blob, as_geo, as_list, as_map,
-    as_val,
+    Bins, Expiration, GenerationPolicy, Key, RecordExistsAction, ResultCode, Value, as_bin, as_blob, as_geo, as_list, as_map, as_val,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
-use tarndb_driver_test_aerospike_rust::{NAMESPACE, connect, fresh, read, reads, refused, restart, until, writes};
+use tarndb_driver_test_aerospike_rust::{NAMESPACE, administration, connect, fresh, read, reads, refused, restart, until, writes};
 
 #[tokio::test]
 async fn client_sees_one_node() {
     let client = connect().await;
     assert!(client.is_connected());
     assert_eq!(client.nodes().len(), 1);
-    let answers = client.info(&AdminPolicy::default(), &["build", "namespaces"]).await.unwrap();
+    let answers = client.info(&administration(), &["build", "namespaces"]).await.unwrap();
     assert!(answers["namespaces"].split(';').any(|name| name == NAMESPACE), "{answers:?}");
 }
 
@@ -215,7 +214,7 @@ async fn restart_keeps_what_was_acknowledged() {
         until("some writes are acknowledged", async || acknowledged.load(Ordering::Acquire) > 200).await;
         tokio::task::spawn_blocking(move || restart(how)).await.unwrap();
         is_back.store(true, Ordering::Release);
-        tokio::time::timeout(Duration::from_secs(60), writer).await.expect("the writer ends").unwrap();
+        tokio::time::timeout(Duration::from_secs(240), writer).await.expect("the writer ends").unwrap();
         until("the client is back", async || client.exists(&reads(), &gone).await.is_ok()).await;
         for number in 0..acknowledged.load(Ordering::Acquire) {
             let stored = read(&client, &Key::new(NAMESPACE, &set, as_val!(number)).unwrap()).await;

@@ -39,7 +39,7 @@ class RestartTest extends Suite {
 
     @Override
     public void run() {
-      try (GridStore connection = Server.connect("failoverTimeout", "60")) {
+      try (GridStore connection = Server.connect("failoverTimeout", "120")) {
         Collection<Long, Row> mine = connection.getCollection(name);
         long next = 0;
         while (!stopping.get()) {

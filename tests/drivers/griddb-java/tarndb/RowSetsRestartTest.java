@@ -22,7 +22,7 @@ class RowSetsRestartTest extends Suite {
   @Test
   void openRowSetsEndAndQueriesGoOn() throws Exception {
     collection("rows", keyed(column("id", GSType.INTEGER), column("text", GSType.STRING)));
-    try (GridStore mine = Server.connect("failoverTimeout", "60")) {
+    try (GridStore mine = Server.connect("failoverTimeout", "120")) {
       Collection<Integer, Row> container = mine.getCollection(name("rows"));
       String text = "x".repeat(400_000);
       List<Object> ids = new ArrayList<>();
@@ -34,7 +34,7 @@ class RowSetsRestartTest extends Suite {
       RowSet<Row> large = container.query("SELECT *").fetch();
       Server.restart("kill");
       for (RowSet<Row> rows : List.of(sized, large)) {
-        assertTimeoutPreemptively(Duration.ofSeconds(60), () -> assertThrows(GSException.class, () -> {
+        assertTimeoutPreemptively(Duration.ofSeconds(180), () -> assertThrows(GSException.class, () -> {
           while (rows.hasNext()) {
             rows.next();
           }

@@ -157,6 +157,7 @@ class PagesTest extends Suite {
       statement.setQueryTimeout(1);
       assertRefused(CANCELLED, () -> statement.executeQuery(ENDLESS));
       assertRefused(CANCELLED, () -> statement.executeQuery("SELECT COUNT(*) FROM paged a, paged b, paged c"));
+      statement.setQueryTimeout(120);
       try (ResultSet rows = statement.executeQuery("SELECT 1")) {
         assertEquals("1", text(rows));
       }

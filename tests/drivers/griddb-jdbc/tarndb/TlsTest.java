@@ -68,11 +68,15 @@ class TlsTest {
   }
 
   private static Connection connect(String address, String mode, Path authority) throws SQLException {
+    return connect(address, mode, authority, 120);
+  }
+
+  private static Connection connect(String address, String mode, Path authority, int secondsMax) throws SQLException {
     Properties properties = new Properties();
     properties.setProperty("user", "admin");
     properties.setProperty("password", "admin");
     // Seconds: the driver tries again for so long where it finds no way to a server.
-    properties.setProperty("loginTimeout", "5");
+    properties.setProperty("loginTimeout", Integer.toString(secondsMax));
     properties.setProperty(MODE, mode);
     properties.setProperty(AUTHORITY, authority.toString());
     return DriverManager.getConnection("jdbc:gs://" + address + "/TarnDB/public", properties);
@@ -98,7 +102,7 @@ class TlsTest {
 
   @Test
   void clientsHaveToWhereTlsIsRequired() throws Exception {
-    SQLException refused = assertThrows(SQLException.class, () -> connect(required(), "", Path.of("")));
+    SQLException refused = assertThrows(SQLException.class, () -> connect(required(), "", Path.of(""), 5));
     assertEquals(NOT_OFFERED, refused.getErrorCode(), refused::toString);
     try (Connection connection = connect(required(), "VERIFY", requiredAuthority())) {
       useIt(connection);
@@ -161,7 +165,7 @@ class TlsTest {
 
   @Test
   void aServerWhoseAuthorityIsNotTrustedIsNotTalkedTo() throws Exception {
-    Throwable cause = assertThrows(SQLException.class, () -> connect(Server.SQL, "VERIFY", requiredAuthority()));
+    Throwable cause = assertThrows(SQLException.class, () -> connect(Server.SQL, "VERIFY", requiredAuthority(), 5));
     String refused = cause.toString();
     while (cause != null && !(cause instanceof SSLException)) {
       cause = cause.getCause();

@@ -13,11 +13,14 @@ pub fn endpoint() -> String {
     std::env::var("TARNDB_TEST_CQL").expect("TARNDB_TEST_CQL names the server: run scripts/drivers.sh rust")
 }
 
+/// How long a slow machine may take to connect, and to do what is waited for.
+pub const PATIENCE: Duration = Duration::from_secs(120);
+
 /// A session with the driver's defaults.
 pub async fn connect() -> Session {
     SessionBuilder::new()
         .known_node(endpoint())
-        .connection_timeout(Duration::from_secs(20))
+        .connection_timeout(PATIENCE)
         .schema_agreement_interval(Duration::from_millis(5))
         .build()
         .await
@@ -47,11 +50,11 @@ pub fn restart(how: &str) {
     assert!(status.success(), "the server did not come back");
 }
 
-/// Waits until a condition holds; panics with what was waited for after 30 s.
+/// Waits until a condition holds; panics with what was waited for after two minutes.
 pub async fn until(what: &str, mut condition: impl AsyncFnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + PATIENCE;
     while !condition().await {
-        assert!(Instant::now() < deadline, "waited 30 s in vain: {what}");
+        assert!(Instant::now() < deadline, "waited {PATIENCE:?} in vain: {what}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

@@ -2,13 +2,14 @@
 
 use scylla::client::session_builder::SessionBuilder;
 use std::time::Duration;
-use tarndb_driver_test_rust::{connect_to_new_keyspace, endpoint, restart, run, until};
+use tarndb_driver_test_rust::{PATIENCE, connect_to_new_keyspace, endpoint, restart, run, until};
 
 #[tokio::test]
 async fn schema_changes_reach_a_session_that_did_not_make_them() {
     // The driver re-reads the keyspaces that events have named, and only those, once in each interval.
     let watcher = SessionBuilder::new()
         .known_node(endpoint())
+        .connection_timeout(PATIENCE)
         .cluster_metadata_refresh_interval(Duration::from_millis(100))
         .fetch_full_schema_metadata(true)
         .build()
@@ -51,7 +52,8 @@ async fn shard_count_is_known_and_every_shard_serves() {
 
 #[tokio::test]
 async fn session_without_the_shard_aware_port_works_too() {
-    let session = SessionBuilder::new().known_node(endpoint()).disallow_shard_aware_port(true).build().await.expect("connects");
+    let builder = SessionBuilder::new().known_node(endpoint()).connection_timeout(PATIENCE);
+    let session = builder.disallow_shard_aware_port(true).build().await.expect("connects");
     run(&session, "SELECT key FROM system.local").await;
 }
 

@@ -42,9 +42,9 @@ class OldClientTest {
   @BeforeAll
   void connect() {
     ClientPolicy policy = new ClientPolicy();
-    policy.timeout = 20000;
-    policy.readPolicyDefault.timeout = 20000;
-    policy.writePolicyDefault.timeout = 20000;
+    policy.timeout = 120_000;
+    policy.readPolicyDefault.timeout = 120_000;
+    policy.writePolicyDefault.timeout = 120_000;
     client = new AerospikeClient(policy, Server.host(), Server.port());
   }
 

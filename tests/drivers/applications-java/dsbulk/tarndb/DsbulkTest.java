@@ -52,7 +52,7 @@ class DsbulkTest {
     command.addAll(
         List.of(
             "-h", "[\"" + Server.host() + ":" + Server.port() + "\"]", "-dc", "datacenter1", "-logDir", place.resolve("logs").toString(), "--log.verbosity", "quiet", "--monitoring.console", "false",
-            "--datastax-java-driver.basic.request.timeout", "1 minute", "--datastax-java-driver.advanced.connection.init-query-timeout", "20 seconds",
+            "--datastax-java-driver.basic.request.timeout", "2 minutes", "--datastax-java-driver.advanced.connection.init-query-timeout", "120 seconds",
             "--datastax-java-driver.advanced.netty.io-group.shutdown.quiet-period", "0", "--datastax-java-driver.advanced.netty.admin-group.shutdown.quiet-period", "0"));
     assertEquals(ExitStatus.STATUS_OK, new DataStaxBulkLoader(command.toArray(String[]::new)).run());
   }

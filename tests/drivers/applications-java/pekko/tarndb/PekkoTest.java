@@ -36,7 +36,7 @@ import org.junit.jupiter.api.TestMethodOrder;
 /** Pekko Persistence: event-sourced actors that come back from the journal and from snapshots, and queries of events by actor and by tag. */
 @TestMethodOrder(MethodOrderer.OrderAnnotation.class)
 class PekkoTest {
-  static final Duration PATIENCE = Duration.ofSeconds(30);
+  static final Duration PATIENCE = Duration.ofSeconds(120);
   static ActorSystem system;
   static CassandraReadJournal journal;
 
@@ -50,8 +50,8 @@ class PekkoTest {
         Map.ofEntries(
             Map.entry("datastax-java-driver.basic.contact-points", List.of(Server.host() + ":" + Server.port())),
             Map.entry("datastax-java-driver.basic.load-balancing-policy.local-datacenter", "datacenter1"),
-            Map.entry("datastax-java-driver.basic.request.timeout", "20 s"),
-            Map.entry("datastax-java-driver.advanced.connection.init-query-timeout", "20 s"),
+            Map.entry("datastax-java-driver.basic.request.timeout", "120 s"),
+            Map.entry("datastax-java-driver.advanced.connection.init-query-timeout", "120 s"),
             Map.entry("datastax-java-driver.advanced.metadata.schema.debouncer.window", "20 ms"),
             Map.entry("datastax-java-driver.advanced.reconnection-policy.base-delay", "100 ms"),
             Map.entry("datastax-java-driver.advanced.reconnection-policy.max-delay", "500 ms"),
@@ -77,11 +77,11 @@ class PekkoTest {
   @AfterAll
   static void stop() throws Exception {
     system.terminate();
-    system.getWhenTerminated().toCompletableFuture().get(30, TimeUnit.SECONDS);
+    system.getWhenTerminated().toCompletableFuture().get(120, TimeUnit.SECONDS);
   }
 
   static <T> T get(CompletionStage<T> stage) throws Exception {
-    return stage.toCompletableFuture().get(30, TimeUnit.SECONDS);
+    return stage.toCompletableFuture().get(120, TimeUnit.SECONDS);
   }
 
   static ActorRef actor(String id) {

@@ -41,9 +41,9 @@ final class Server {
     return CqlSession.builder()
         .withConfigLoader(
             DriverConfigLoader.programmaticBuilder()
-                .withDuration(DefaultDriverOption.REQUEST_TIMEOUT, Duration.ofSeconds(20))
-                .withDuration(DefaultDriverOption.CONNECTION_INIT_QUERY_TIMEOUT, Duration.ofSeconds(20))
-                .withDuration(DefaultDriverOption.CONTROL_CONNECTION_TIMEOUT, Duration.ofSeconds(20))
+                .withDuration(DefaultDriverOption.REQUEST_TIMEOUT, Duration.ofSeconds(120))
+                .withDuration(DefaultDriverOption.CONNECTION_INIT_QUERY_TIMEOUT, Duration.ofSeconds(120))
+                .withDuration(DefaultDriverOption.CONTROL_CONNECTION_TIMEOUT, Duration.ofSeconds(120))
                 // Else every statement of the schema takes a second.
                 .withDuration(DefaultDriverOption.METADATA_SCHEMA_WINDOW, Duration.ofMillis(20))
                 // Without these two a close takes two seconds.
@@ -68,9 +68,9 @@ final class Server {
     T get() throws Exception;
   }
 
-  /** The result, as soon as the client has found the server again: 30 s at most. */
+  /** The result, as soon as the client has found the server again: 120 s at most. */
   static <T> T whenBack(Attempt<T> attempt) throws Exception {
-    long deadline = System.nanoTime() + Duration.ofSeconds(30).toNanos();
+    long deadline = System.nanoTime() + Duration.ofSeconds(120).toNanos();
     while (true) {
       try {
         return attempt.get();

@@ -80,9 +80,9 @@ class SpringTest {
             "--spring.cassandra.local-datacenter=datacenter1",
             "--spring.cassandra.keyspace-name=" + KEYSPACE,
             "--spring.cassandra.schema-action=create_if_not_exists",
-            "--spring.cassandra.request.timeout=20s",
-            "--spring.cassandra.connection.connect-timeout=20s",
-            "--spring.cassandra.connection.init-query-timeout=20s",
+            "--spring.cassandra.request.timeout=120s",
+            "--spring.cassandra.connection.connect-timeout=120s",
+            "--spring.cassandra.connection.init-query-timeout=120s",
             "--spring.main.banner-mode=off",
             "--logging.level.root=off");
     template = context.getBean(CassandraTemplate.class);

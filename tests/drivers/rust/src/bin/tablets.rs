@@ -21,7 +21,8 @@ async fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     let [_, address, port, keys] = &arguments[..] else { panic!("usage: tablets ADDRESS PORT KEYS") };
     let keys: i32 = keys.parse().expect("a number of keys");
-    let session = SessionBuilder::new().known_node(format!("{address}:{port}")).build().await.expect("the cluster accepts the session");
+    let builder = SessionBuilder::new().known_node(format!("{address}:{port}")).connection_timeout(Duration::from_secs(60));
+    let session = builder.build().await.expect("the cluster accepts the session");
     let mut insert = session.prepare("INSERT INTO k.t (a, b) VALUES (?, ?)").await.expect("prepares");
     insert.set_consistency(Consistency::One);
     for round in 0..ROUNDS {
