@@ -58,11 +58,11 @@ mod tests {
 
     #[test]
     fn a_connection_is_its_clients_as_long_as_it_is_open() {
-        let address = |text: &str| text.parse::<SocketAddr>().unwrap();
+        let address = |text: &str| text.parse::<SocketAddr>().expect("an address");
         let clients = Arc::new(RepresentedClients::default());
         let (own, other) = (address("127.0.0.1:4000"), address("127.0.0.1:4001"));
         assert_eq!(clients.client_of(own), own);
-        let open = clients.add(own, "::ffff:192.0.2.1".parse().unwrap());
+        let open = clients.add(own, "::ffff:192.0.2.1".parse().expect("an address"));
         assert_eq!((clients.client_of(own), clients.client_of(other)), (address("192.0.2.1:4000"), other));
         drop(open);
         assert_eq!(clients.client_of(own), own);

@@ -707,8 +707,12 @@ mod tests {
         assert_eq!(error, "cql_tls_port is for clients that speak TLS: give tls_certificate and tls_key, too, or leave it away");
         let own_port = Settings { aerospike_tls_port: Some(4333), ..tls.clone() };
         assert!(Config::new(own_port.clone(), HOST).is_ok());
-        assert!(refused(Settings { cql_port: Some(4333), ..own_port.clone() }).starts_with("cql_port and aerospike_tls_port are both 4333"));
-        assert!(refused(Settings { aerospike_namespaces: namespaces(&[""]), ..own_port }).starts_with("aerospike_tls_port has nobody to serve"));
+        assert!(
+            refused(Settings { cql_port: Some(4333), ..own_port.clone() }).starts_with("cql_port and aerospike_tls_port are both 4333")
+        );
+        assert!(
+            refused(Settings { aerospike_namespaces: namespaces(&[""]), ..own_port }).starts_with("aerospike_tls_port has nobody to serve")
+        );
         let sql = Settings { griddb_port: Some(0), griddb_sql_port: Some(0), ..tls.clone() };
         assert!(Config::new(sql.clone(), HOST).is_ok(), "by TLS");
         let with_certificates = Settings { tls_client_ca: file(), ..sql };

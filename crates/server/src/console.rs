@@ -24,10 +24,9 @@ mod query;
 mod schema;
 mod sql_query;
 
-pub(crate) use login::Login;
+pub(crate) use login::{Asker, Login};
 
 use crate::config::Config;
-use crate::http::own_port::Asker;
 use crate::http::{FORBIDDEN, NOT_ALLOWED, NOT_FOUND, OK, Reply, Request};
 use crate::settings::Authorization;
 use ::node::{Board, ClientTlsConfig};

@@ -36,7 +36,7 @@ pub(crate) use request::Request;
 use crate::backup::endpoint;
 use crate::backup::request::{Target, read_body};
 use crate::backup::streams::Streams;
-use crate::console::{self, Console, Login};
+use crate::console::{self, Asker, Console, Login};
 use crate::exit::Failure;
 use crate::live_settings::SettingsControl;
 use crate::metrics;
@@ -48,7 +48,6 @@ use audit::HttpAudit;
 use connections::{Connections, Conversation};
 use lasting::{Node, Places, SLOW_READER};
 use orders::{carry_out, order, set};
-use own_port::Asker;
 use request::is_order;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -272,7 +271,9 @@ fn reply_of(
     request: &Request,
 ) -> std::io::Result<Option<Reply>> {
     Ok(match Target::of(request.method(), request.target()) {
-        None if changes::is_feed(request) || sql::is_sql(request) => answer_lasting(served, connection, stream, transport, address, request)?,
+        None if changes::is_feed(request) || sql::is_sql(request) => {
+            answer_lasting(served, connection, stream, transport, address, request)?
+        }
         None => Some(answer(served, transport, address, request)),
         Some(target) => match refuse_backup(served, transport, address, request) {
             Some(refusal) => Some(refusal),

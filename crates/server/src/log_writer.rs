@@ -71,6 +71,7 @@ impl<'a, W: Write + AsFd + 'a> MakeWriter<'a> for LogWriter<W> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use std::io::Read;
@@ -91,7 +92,9 @@ mod tests {
         reader.read_to_end(&mut read).unwrap();
         let text = String::from_utf8(read).unwrap();
         let whole = text.lines().filter(|line| line.len() == 999).count();
-        let told = text.lines().find_map(|line| line.find(" lines of the log are missing").map(|at| line[..at].trim_start_matches('x').parse::<usize>()));
+        let told = text
+            .lines()
+            .find_map(|line| line.find(" lines of the log are missing").map(|at| line[..at].trim_start_matches('x').parse::<usize>()));
         let lost = told.expect("what is lost is told").unwrap();
         assert!(whole + lost == 5_000 && lost > 4_000, "{whole} + {lost}");
         assert!(text.ends_with("back\n"));

@@ -14,8 +14,8 @@ use model::Schema;
 use model::schema_blob::{self, SchemaBlobError};
 use node::{
     AerospikeConfig, AuditConfig, Board, CertificateLogins, ClientTlsConfig, ClusterConfig, Core, CoreParts, FirstSuperuser, IdentityKind,
-    LOG_BLOB, LiveSettings, MetadataBlobs, NodeConfig, SCHEMA_BLOB, SNAPSHOT_BLOB, SharedStatements, Versions,
-    replication_blob, take_vector_images, truncations_blob,
+    LOG_BLOB, LiveSettings, MetadataBlobs, NodeConfig, SCHEMA_BLOB, SNAPSHOT_BLOB, SharedStatements, Versions, replication_blob,
+    take_vector_images, truncations_blob,
 };
 use node_linux::CoreFactory;
 use shard::{Durability, Shard, VectorImages, decode_truncations};

@@ -3,8 +3,9 @@
 
 use super::Console;
 use super::limits::{ROWS_MAX, TIMEOUT, shortened};
+use super::login::Asker;
 use super::sql_query;
-use crate::http::own_port::{Asker, refuse};
+use crate::http::own_port::refuse;
 use crate::http::{BAD_REQUEST, FORBIDDEN, Reply, Request, UNAVAILABLE};
 use crate::own_connection;
 use crate::tls_stream::TlsStream;

@@ -2,7 +2,8 @@
 
 use super::Console;
 use super::limits::{ROWS_MAX, TIMEOUT, shortened};
-use crate::http::own_port::{Asker, tables};
+use super::login::Asker;
+use crate::http::own_port::tables;
 use crate::http::{Reply, UNAVAILABLE};
 use crate::sql_tables::{SqlError, StatementText, Stopped, Watch, prepare};
 use ::node::Board;

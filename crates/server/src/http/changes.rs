@@ -42,12 +42,7 @@ pub(super) fn is_feed(request: &Request) -> bool {
 }
 
 /// Answers who has logged in, or need not; `None` once a feed has ended.
-pub(super) fn answer(
-    node: &Node<'_>,
-    client: &TcpStream,
-    stream: &mut impl Write,
-    request: &Request,
-) -> std::io::Result<Option<Reply>> {
+pub(super) fn answer(node: &Node<'_>, client: &TcpStream, stream: &mut impl Write, request: &Request) -> std::io::Result<Option<Reply>> {
     let asked = match check(node.asker.login, request) {
         Ok(asked) => asked,
         Err(refusal) => return Ok(Some(refusal)),
@@ -115,13 +110,7 @@ impl From<FeedError> for End {
 }
 
 /// Tells changes until there is nothing more to tell.
-fn feed(
-    node: &Node<'_>,
-    client: &TcpStream,
-    asked: &Asked,
-    told: &mut Told,
-    body: &mut Body<'_, impl Write>,
-) -> Result<(), End> {
+fn feed(node: &Node<'_>, client: &TcpStream, asked: &Asked, told: &mut Told, body: &mut Body<'_, impl Write>) -> Result<(), End> {
     let Asked { keyspace, table, .. } = asked;
     if let Some(refusal) = own_port::refuse(node.console, node.asker, "there are no feeds") {
         return Err(End::Refused(refusal));

@@ -1,9 +1,8 @@
 //! Answers that last: feeds of changes, and rows of SQL. They have a thread for as long as they are read, so there are few at a time.
 
-use super::own_port::Asker;
 use super::reply::Reply;
 use super::request::Request;
-use crate::console::{self, Console};
+use crate::console::{self, Asker, Console};
 use ::node::Board;
 use std::fmt::Display;
 use std::io::Write;

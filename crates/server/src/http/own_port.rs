@@ -2,34 +2,15 @@
 //! client.
 
 use super::reply::{CONFLICT, FORBIDDEN, Reply, UNAVAILABLE};
-use crate::console::{Console, Login};
+use crate::console::{Asker, Console};
 use crate::feed::Link;
 use crate::own_connection;
 use crate::sql_tables::{CqlTables, SqlError};
 use ::node::Board;
 use cql::permissions::Rights;
 use cql::wire::ProtocolVersion;
-use load::cql::client::{Client, ClientError, Credentials};
-use std::net::IpAddr;
+use load::cql::client::{Client, ClientError};
 use tls::{CertificateNeed, Session};
-
-/// Who asks over HTTP.
-#[derive(Clone, Copy)]
-pub(crate) struct Asker<'a> {
-    /// As whom; none where nobody has to log in.
-    pub(crate) login: Option<&'a Login>,
-    /// From where.
-    pub(crate) address: IpAddr,
-    /// Whether with a certificate that clients' authorities have signed.
-    pub(crate) shows_certificate: bool,
-}
-
-impl<'a> Asker<'a> {
-    /// What it logs in with at other ports.
-    pub(crate) fn credentials(&self) -> Option<Credentials<'a>> {
-        self.login.map(|login| Credentials { user: &login.role, password: &login.password })
-    }
-}
 
 /// Why it cannot be asked, if it cannot; `what` is not there then. Where clients need certificates to get at rows, so does who asks here for them.
 pub(crate) fn refuse(console: &Console, asker: Asker<'_>, what: &str) -> Option<Reply> {

@@ -37,12 +37,7 @@ impl From<SqlError> for End {
 }
 
 /// Answers who has logged in, or need not; `None` once rows have ended.
-pub(super) fn answer(
-    node: &Node<'_>,
-    client: &TcpStream,
-    stream: &mut impl Write,
-    request: &Request,
-) -> std::io::Result<Option<Reply>> {
+pub(super) fn answer(node: &Node<'_>, client: &TcpStream, stream: &mut impl Write, request: &Request) -> std::io::Result<Option<Reply>> {
     let asked = match check(node.asker.login, request) {
         Ok(asked) => asked,
         Err(refusal) => return Ok(Some(refusal)),
