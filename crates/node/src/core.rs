@@ -8,6 +8,7 @@ use crate::backup::{CoreBackup, Restores};
 use crate::cluster::{ClusterCore, Figures, MetadataBlobs};
 use crate::config::NodeConfig;
 use crate::connections::Connections;
+use crate::handshakes::Handshakes;
 use crate::lifecycle::{Lifecycle, OnFailure, OnReady};
 use crate::limits::CoreLimits;
 use crate::logins::Logins;
@@ -47,6 +48,7 @@ pub struct Core {
     /// For requests that come in several pieces.
     pub(crate) buffers: BufferPool,
     pub(crate) tls_buffers: TlsBuffers,
+    pub(crate) handshakes: Handshakes,
     /// When a client's TLS was last complained of.
     pub(crate) tls_failure_logged_us: Option<u64>,
     /// Requests whose parts are all back.
@@ -125,6 +127,7 @@ impl Core {
             workspaces: None,
             buffers,
             tls_buffers: TlsBuffers::default(),
+            handshakes: Handshakes::default(),
             tls_failure_logged_us: None,
             continuations: VecDeque::new(),
             delayed: Vec::new(),

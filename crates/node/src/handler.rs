@@ -41,6 +41,9 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
             return self.node_received(reactor, connection, bytes);
         }
         self.requests.watch.set_threshold_ms(self.config.live.slow_query_threshold_ms());
+        if self.defers_handshake(reactor, connection, bytes) {
+            return;
+        }
         self.client_came();
         self.serve(reactor, connection, bytes);
     }
@@ -133,6 +136,7 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
         self.continue_requests(reactor);
         self.answer_logins(reactor);
         self.resume(reactor);
+        self.handshakes_turn(reactor);
         self.send_away(reactor);
         if let Some(workspaces) = &mut self.workspaces {
             workspaces.trim();
@@ -158,7 +162,13 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
         // Before the replies of this turn are sent.
         let audit_due_us = self.audit.as_mut().and_then(|audit| audit.turn()).map(|wait_us| now.monotonic_us + wait_us);
         let has_room = !self.continuations.is_empty() && self.has_room_for_parts();
-        if has_room || self.logins.has_answers() || !self.refusals.is_empty() || self.shard.has_runnable() || cluster_due_us == Some(0) {
+        if has_room
+            || self.handshakes.is_any()
+            || self.logins.has_answers()
+            || !self.refusals.is_empty()
+            || self.shard.has_runnable()
+            || cluster_due_us == Some(0)
+        {
             return Turn::Again;
         }
         // What the cluster's share has written or received may have to be flushed.

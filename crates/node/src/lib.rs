@@ -13,6 +13,7 @@ mod cutting;
 mod failed_logins;
 mod first_superuser;
 mod handler;
+mod handshakes;
 mod hot;
 mod lifecycle;
 mod limits;

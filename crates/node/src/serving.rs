@@ -109,6 +109,7 @@ impl Core {
             audit.closed(id);
         }
         let Some(connection) = self.connections.remove(id) else { return };
+        self.handshakes.forget(id);
         let Connection { session, stream, share, .. } = *connection;
         self.uncount_connection(share);
         if let Some(stream) = stream {

@@ -87,6 +87,15 @@ impl Transport {
         }
     }
 
+    /// Whether bytes that arrive belong to a handshake of TLS.
+    pub(crate) fn is_handshake(&self, bytes: &[u8]) -> bool {
+        match self {
+            Self::Plain => false,
+            Self::Undecided { .. } => bytes.first() == Some(&HANDSHAKE),
+            Self::Tls { session, .. } => session.is_handshaking(),
+        }
+    }
+
     /// Whether nothing has arrived yet, and plaintext may.
     #[inline]
     pub(crate) fn may_be_plain(&self) -> bool {
