@@ -17,7 +17,7 @@
 set -euo pipefail
 . "$(dirname "$0")/steps.sh"
 
-all=(python-cassandra python-scylla cqlsh differential rust java go node aerospike-python aerospike-java aerospike-go aerospike-rust aerospike-node aerospike-cql scylla-cdc griddb-java griddb-jdbc griddb-python ycsb ycsb-generators abuse report console cluster cluster-clients bench crash faults backup package applications-python applications-go applications-node)
+all=(python-cassandra python-http python-scylla cqlsh differential rust java go node aerospike-python aerospike-java aerospike-go aerospike-rust aerospike-node aerospike-cql scylla-cdc griddb-java griddb-jdbc griddb-python ycsb ycsb-generators abuse report console cluster cluster-clients bench crash faults backup package applications-python applications-go applications-node)
 # What `make test-long` runs: the larger sizes of some of them, and what runs nowhere else.
 long=(latte applications-java cluster cluster-clients crash faults bench abuse)
 # These start what they need themselves.
@@ -45,10 +45,10 @@ suites=()
 for name in "${@:-all}"; do
   case $name in
     all) if [[ ${TARNDB_TEST_LONG:-} == 1 ]]; then suites+=("${long[@]}"); else suites+=("${all[@]}"); fi ;;
-    python) suites+=(python-cassandra python-scylla) ;;
+    python) suites+=(python-cassandra python-http python-scylla) ;;
     *)
       if [[ " ${known[*]} " != *" $name "* ]]; then
-        say "no suite is called '$name'; there are: ${known[*]} (python stands for both)"
+        say "no suite is called '$name'; there are: ${known[*]} (python stands for its three)"
         exit 2
       fi
       suites+=("$name") ;;
@@ -123,7 +123,7 @@ run_suite() { # run_suite NAME: 0 passed, 77 skipped, else failed
   return "$status"
 }
 
-seconds_max=${TARNDB_SUITE_SECONDS_MAX:-$([[ ${TARNDB_TEST_LONG:-} == 1 ]] && echo 1800 || echo 1500)}
+seconds_max=${TARNDB_SUITE_SECONDS_MAX:-$([[ ${TARNDB_TEST_LONG:-} == 1 ]] && echo 1800 || echo 2700)}
 run_bounded() {
   local status=0
   timeout --kill-after=10 "$seconds_max" bash "$1/run.sh" || status=$?

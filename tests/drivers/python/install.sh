@@ -3,7 +3,8 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../../../scripts/steps.sh"
-flavour=${TARNDB_SUITE#python-}
+flavour=cassandra
+[[ $TARNDB_SUITE != python-scylla ]] || flavour=scylla
 requirements="$here/requirements-$flavour.txt"
 step_is_done "venv-$flavour" "$requirements" && [[ -x $cache/venv-$flavour/bin/python ]] && exit 0
 python3 -c 'import ensurepip, venv' 2> /dev/null || skip "Python's venv module is missing (Debian: python3-venv)"
