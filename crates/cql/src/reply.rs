@@ -2,7 +2,7 @@
 //!
 //! Everything here appends one whole plain frame; compression and segments are put around it by the session, where the connection needs them.
 
-use crate::plan::Prepared;
+use crate::plan::{Marker, Prepared};
 use crate::wire::{
     self, ColumnSpec, DataPresent, Direction, ErrorKind, ErrorResponse, Failures, Opcode, Progress, ProtocolVersion, ResponseExtras,
     ResultColumns, ResultMetadata, RowsDescription, StreamId, WriteType, begin_frame, begin_rows, end_frame, end_rows, writer,
@@ -113,11 +113,17 @@ pub fn write_rows(
     });
 }
 
+/// What stands for keyspace and table of a marker that belongs to a batch itself.
+const OF_BATCH: &str = "[batch]";
+
+fn marker_spec(marker: &Marker) -> ColumnSpec<'_> {
+    let (keyspace, table) = marker.table.as_deref().map_or((OF_BATCH, OF_BATCH), |table| (&*table.keyspace, &*table.name));
+    ColumnSpec { keyspace, table, name: &marker.name, data_type: &marker.data_type }
+}
+
 /// Appends the RESULT of PREPARE.
 pub fn write_prepared(out: &mut Vec<u8>, version: ProtocolVersion, stream: StreamId, prepared: &Prepared) {
-    let (keyspace, table) = prepared.table.as_ref().map_or(("", ""), |(keyspace, table)| (keyspace.as_str(), table.as_str()));
-    let markers: Vec<ColumnSpec<'_>> =
-        prepared.markers.iter().map(|marker| ColumnSpec { keyspace, table, name: &marker.name, data_type: &marker.data_type }).collect();
+    let markers: Vec<ColumnSpec<'_>> = prepared.markers.iter().map(marker_spec).collect();
     let markers = ResultMetadata::encode(version, &markers);
     let result = prepared.result_metadata(version);
     let result_id: [u8; 16] = Md5::digest(result.encoded_columns()).into();

@@ -83,3 +83,23 @@ fn a_value_is_refused_that_cassandras_first_kind_of_index_cannot_have() {
     assert!(error.contains("Cannot index value of size 65536 for index i on "), "{error}");
     assert!(node.error(&format!("SELECT * FROM t WHERE v = '{long}'")).contains("Index expression values may not be larger than 64K"));
 }
+
+#[test]
+fn to_json_of_no_bytes_is_null() {
+    let mut node = Node::new(1);
+    node.define("CREATE TABLE t (p int PRIMARY KEY, v int, s text)");
+    node.write("INSERT INTO t (p, v, s) VALUES (1, blobAsInt(0x), '')");
+    assert_eq!(node.select("SELECT to_json(v), to_json(s) FROM t"), ["'null' '\"\"'"]);
+    assert_eq!(node.select("SELECT JSON v, s FROM t"), ["'{\"v\": \"\", \"s\": \"\"}'"]);
+}
+
+#[test]
+fn markers_belong_to_the_table_of_their_statement() {
+    let mut node = Node::new(1);
+    node.define("CREATE TABLE t (p int PRIMARY KEY, v int)");
+    node.define("CREATE TABLE u (p int PRIMARY KEY, v int)");
+    let batch = "BEGIN BATCH USING TIMESTAMP ? INSERT INTO t (p, v) VALUES (?, 1); DELETE FROM u WHERE p = ?; APPLY BATCH";
+    let prepared = node.prepare(batch).expect("a batch");
+    let tables: Vec<_> = prepared.markers.iter().map(|marker| marker.table.as_ref().map(|table| table.name.as_str())).collect();
+    assert_eq!(tables, [None, Some("t"), Some("u")]);
+}

@@ -291,6 +291,7 @@ fn lying_fields_of_requests_are_refused() {
     );
     assert_eq!(refused(four, Opcode::Query, b"\0\0\0\x01x\0\x0B\0"), WireError::UnknownConsistency { code: 11 });
     assert_eq!(refused(four, Opcode::Query, b"\0\0\0\x01x\0\x01\x20\x80\0\0\0\0\0\0\0"), WireError::TimestampOutOfBounds);
+    assert_eq!(refused(four, Opcode::Query, b"\0\0\0\x01x\0\x01\x04\0\0\0\0"), WireError::PageSizeZero);
     assert_eq!(
         refused(ProtocolVersion::V5, Opcode::Query, b"\0\0\0\x01x\0\x01\x40\0\x02\0"),
         WireError::UnknownFlags { flags: 0x4000_0200 }

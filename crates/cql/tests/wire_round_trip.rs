@@ -80,8 +80,8 @@ fn batches_are_iterated_as_they_were_collected() {
 }
 
 #[test]
-fn page_sizes_that_are_not_positive_mean_no_paging() {
-    for (size, expected) in [(-1, None), (0, None), (1, Some(1)), (i32::MAX, Some(i32::MAX as u32))] {
+fn negative_page_sizes_mean_no_paging() {
+    for (size, expected) in [(-1, None), (i32::MIN, None), (1, Some(1)), (i32::MAX, Some(i32::MAX as u32))] {
         let mut body = b"\0\0\0\x01x\0\x01\x04".to_vec();
         body.extend(i32::to_be_bytes(size));
         let bytes = frame(ProtocolVersion::V4, Direction::Request, FrameFlags::NONE, 0, Opcode::Query, &body);

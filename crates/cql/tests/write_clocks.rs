@@ -71,3 +71,15 @@ fn a_timestamp_that_was_given_stays_as_it_is() {
     node.write("BEGIN BATCH USING TIMESTAMP 5 INSERT INTO many (k, c, a) VALUES (1, 1, 7); APPLY BATCH");
     assert_eq!(node.select("SELECT a FROM many WHERE k = 1 AND c = 1"), ["1"]);
 }
+
+#[test]
+fn a_now_of_its_own_forgets_no_deletions() {
+    let mut node = Node::new(1);
+    node.define("CREATE TABLE t (k int PRIMARY KEY, v int, w text)");
+    node.write("INSERT INTO t (k, v) VALUES (1, 1) USING TIMESTAMP 5");
+    node.write("DELETE FROM t USING TIMESTAMP 10 WHERE k = 1");
+    node.now_s = Some(2_000_000_000);
+    node.write("INSERT INTO t (k, v) VALUES (1, 2) USING TIMESTAMP 12");
+    node.write("UPDATE t USING TIMESTAMP 1 SET w = 'older than the deletion' WHERE k = 1");
+    assert_eq!(node.select("SELECT * FROM t"), ["1 2 null"]);
+}

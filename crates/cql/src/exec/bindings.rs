@@ -153,6 +153,17 @@ impl<'a> Bindings<'a> {
     }
 }
 
+/// Checks that a QUERY has a value for each marker, about which Cassandra tells less than of an EXECUTE.
+///
+/// # Errors
+/// Too few or too many values.
+pub fn check_query(markers: &[Marker], values: &Values<'_>) -> Result<(), CqlError> {
+    if values.names() == ValueNames::Absent && values.len() != markers.len() {
+        return Err(CqlError::invalid("Invalid amount of bind variables"));
+    }
+    Ok(())
+}
+
 fn bind_named<'a>(bound: &mut Inline<'a>, markers: &[Marker], values: &Values<'a>) -> Result<(), CqlError> {
     for marker in markers {
         let value = values
@@ -171,7 +182,7 @@ fn check(marker: &Marker, value: Value<'_>) -> Result<(), CqlError> {
     match value {
         Value::Bytes(bytes) => value::validate(&marker.data_type, bytes)
             .or_else(|error| if marker.has_nulls && error == ValueError::NullElement { Ok(()) } else { Err(error) })
-            .map_err(|error| CqlError::Invalid(format!("Invalid value for '{}' of type {}: {error}", marker.name, marker.data_type))),
+            .map_err(|error| CqlError::Invalid(error.to_string())),
         _ => Ok(()),
     }
 }

@@ -145,9 +145,7 @@ fn condition_holds(writer: &Writer<'_>, plan: &Modify, existing: &Existing, cond
     if let Comparator::Contains | Comparator::ContainsKey = condition.operator {
         let Some(term) = condition.values.first() else { return Ok(false) };
         let is_of_keys = condition.operator == Comparator::ContainsKey;
-        let sign = if is_of_keys { "CONTAINS KEY" } else { "CONTAINS" };
-        let null = || CqlError::Invalid(format!("Invalid comparison with null for operator \"{sign}\""));
-        let wanted = term.evaluate(writer.environment)?.require(null)?;
+        let wanted = term.evaluate(writer.environment)?.require(|| null_comparison(condition.operator))?;
         let is_wanted = |ty: &DataType, candidate: &[u8]| value::compare(ty, candidate, &wanted).is_eq();
         return Ok(actual.is_some_and(|whole| element::contains(&data_type, &whole, is_of_keys, is_wanted)));
     }
@@ -158,6 +156,7 @@ fn condition_holds(writer: &Writer<'_>, plan: &Modify, existing: &Existing, cond
                 expected.extend(layout::nullable_elements(&bytes).map(|element| element.map(|bytes| Cow::Owned(bytes.to_vec()))));
             }
             Bound::Bytes(bytes) => expected.push(Some(element::normalized(&data_type, bytes))),
+            Bound::Null if condition.in_list => return Err(CqlError::invalid("Invalid null list in IN condition")),
             Bound::Null => expected.push(None),
             // Of several values one may be left out.
             Bound::Unset if condition.operator == Comparator::In && !condition.in_list => {}
@@ -165,6 +164,10 @@ fn condition_holds(writer: &Writer<'_>, plan: &Modify, existing: &Existing, cond
         }
     }
     compare(condition.operator, &data_type, actual.as_deref(), &expected)
+}
+
+fn null_comparison(operator: Comparator) -> CqlError {
+    CqlError::Invalid(format!("Invalid comparison with null for operator \"{}\"", operator.sign()))
 }
 
 /// `collection[key]` and its type.
@@ -203,7 +206,7 @@ fn compare(
     let Some(first) = expected.first() else { return Ok(operator == Comparator::NotIn) };
     let ordering = || -> Result<Option<Ordering>, CqlError> {
         let Some(expected) = first else {
-            return Err(CqlError::invalid("Invalid comparison with null for operator other than = and !="));
+            return Err(null_comparison(operator));
         };
         Ok(actual.map(|actual| value::compare(data_type, actual, expected)))
     };

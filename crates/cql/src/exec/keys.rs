@@ -122,14 +122,30 @@ pub fn partition_keys(table: &Table, terms: &[KeyTerm], environment: &Environmen
     Ok(keys)
 }
 
-fn null_key(column: &Column) -> CqlError {
+pub(super) fn null_key(column: &Column) -> CqlError {
     CqlError::Invalid(format!("Invalid null value in condition for column {}", column.name))
 }
 
+/// Of `(column, …) IN (…)`.
+pub(super) fn null_in_tuple(columns: &[Column]) -> CqlError {
+    let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+    CqlError::Invalid(format!("Invalid null value in condition for columns: [{}]", names.join(", ")))
+}
+
 fn key_value<'a>(term: &'a Term, column: &Column, environment: &Environment<'a>) -> Result<Cow<'a, [u8]>, CqlError> {
+    key_value_or(term, column, environment, || null_key(column))
+}
+
+/// As [`key_value`], with the error for null.
+fn key_value_or<'a>(
+    term: &'a Term,
+    column: &Column,
+    environment: &Environment<'a>,
+    null: impl FnOnce() -> CqlError,
+) -> Result<Cow<'a, [u8]>, CqlError> {
     match term.evaluate(environment)? {
         Bound::Bytes(bytes) => Ok(normal(&column.data_type, bytes)),
-        Bound::Null => Err(null_key(column)),
+        Bound::Null => Err(null()),
         Bound::Unset => Err(CqlError::Invalid(format!("Invalid unset value for column {}", column.name))),
     }
 }
@@ -269,7 +285,8 @@ fn tuple_prefixes(columns: &[Column], tuples: &TupleKeys, environment: &Environm
         let mut key = Vec::new();
         let mut count = 0;
         for (field, column) in layout::fields(tuple).zip(columns) {
-            encode(column, field.ok_or_else(|| null_key(column))?, &mut key);
+            let null = || null_in_tuple(&columns[..layout::fields(tuple).count().min(columns.len())]);
+            encode(column, field.ok_or_else(null)?, &mut key);
             count += 1;
         }
         Ok((key, count))
@@ -281,8 +298,9 @@ fn tuple_prefixes(columns: &[Column], tuples: &TupleKeys, environment: &Environm
         TupleKeys::Terms(tuples) => {
             for terms in tuples {
                 let mut key = Vec::new();
+                let null = || null_in_tuple(&columns[..terms.len().min(columns.len())]);
                 for (term, column) in terms.iter().zip(columns) {
-                    encode(column, &key_value(term, column, environment)?, &mut key);
+                    encode(column, &key_value_or(term, column, environment, null)?, &mut key);
                 }
                 fixed = terms.len();
                 prefixes.push(key);

@@ -16,6 +16,27 @@ pub(super) fn check(statement: &Statement, level: Consistency) -> Result<(), Cql
     }
 }
 
+/// Refuses a level for the conditions of a statement that is none, in Cassandra's words. What the others ask for is the same.
+///
+/// # Errors
+/// The mistake.
+#[inline]
+pub fn check_serial(statement: &Statement, serial: Option<Consistency>) -> Result<(), CqlError> {
+    match serial {
+        None | Some(Consistency::Serial | Consistency::LocalSerial) => Ok(()),
+        Some(_) if !is_conditional(statement) => Ok(()),
+        Some(_) => Err(CqlError::invalid("Invalid consistency for conditional update. Must be one of SERIAL or LOCAL_SERIAL")),
+    }
+}
+
+fn is_conditional(statement: &Statement) -> bool {
+    match statement {
+        Statement::Modify(plan) => plan.is_conditional(),
+        Statement::Batch(batch) => batch.statements.iter().any(|plan| plan.is_conditional()),
+        _ => false,
+    }
+}
+
 #[cold]
 fn check_unusual(statement: &Statement, level: Consistency) -> Result<(), CqlError> {
     let is_any = level == Consistency::Any;

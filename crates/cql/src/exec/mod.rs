@@ -28,10 +28,11 @@ mod writer;
 
 pub use batch::{BatchCoordinator, BatchLimits, BatchStatement, part_of_batch, part_of_modification, start_many};
 pub use batch_log::{FoundEntry, LoggedBatch, delete_entry, find_entries, found_entries};
-pub use bindings::{Bindings, Bound, Environment, OwnedValues};
+pub use bindings::{Bindings, Bound, Environment, OwnedValues, check_query};
 pub use execution::{Execution, Options};
 pub use failure::Failure;
 pub use keys::{KeyRange, clustering_ranges, partition_keys, single_partition_key};
+pub use level::check_serial;
 pub(crate) use rows::{Cover, range_of_deletion};
 pub use select::{aggregating, can_aggregate, part_of_select};
 pub use start::{Work, start};

@@ -283,7 +283,7 @@ impl Writer<'_> {
             (old, hidden_by) => {
                 const EMPTY: &[u8] = &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x80];
                 let old = RowView::new(old.unwrap_or(EMPTY));
-                merge(old, RowView::new(&update), hidden_by, &TableOrder(table), self.now_s, gc_grace_s, out)
+                merge(old, RowView::new(&update), hidden_by, &TableOrder(table), self.now_s, gc_grace_s.saturating_add(self.ahead_s()), out)
             }
         };
         self.writes.end(purge_after_s(kind, gc_grace_s));

@@ -54,8 +54,8 @@ pub(super) fn is_single(plan: &Select) -> bool {
 
 /// Checks the limits of a statement that never gives more than one row.
 pub(super) fn check_limits(plan: &Select, environment: &Environment<'_>) -> Result<(), CqlError> {
-    limit(plan.limit.as_ref(), "LIMIT", environment)?;
-    limit(plan.per_partition_limit.as_ref(), "PER PARTITION LIMIT", environment)?;
+    limit(plan.limit.as_ref(), environment)?;
+    limit(plan.per_partition_limit.as_ref(), environment)?;
     Ok(())
 }
 
@@ -64,17 +64,18 @@ pub(super) fn check_paging_state(plan: &Select, state: &[u8]) -> Result<(), CqlE
     PagingState::decode(state, plan.table.id).map(|_| ())
 }
 
-fn limit(term: Option<&Term>, name: &str, environment: &Environment<'_>) -> Result<u32, CqlError> {
+/// The value of LIMIT or PER PARTITION LIMIT, which messages do not tell apart.
+fn limit(term: Option<&Term>, environment: &Environment<'_>) -> Result<u32, CqlError> {
     let Some(term) = term else { return Ok(NO_LIMIT) };
     match term.evaluate(environment)? {
         Bound::Bytes(bytes) => {
             let count = <[u8; 4]>::try_from(&*bytes).map(i32::from_be_bytes).map_err(|_| CqlError::invalid("Invalid limit value"))?;
             if count <= 0 {
-                return Err(CqlError::Invalid(format!("{name} must be strictly positive")));
+                return Err(CqlError::invalid("LIMIT must be strictly positive"));
             }
             Ok(count.unsigned_abs())
         }
-        Bound::Null => Err(CqlError::Invalid(format!("Invalid null value of {}", name.to_lowercase()))),
+        Bound::Null => Err(CqlError::invalid("Invalid null value of limit")),
         Bound::Unset => Ok(NO_LIMIT),
     }
 }
@@ -89,8 +90,8 @@ pub(super) fn coordinate(execution: &Execution<'_>, context: &Context) -> Result
     };
     let environment = Environment { bindings: &execution.bindings, context };
     let options = execution.options;
-    let mut limit_left = limit(plan.limit.as_ref(), "LIMIT", &environment)?;
-    let per_partition = limit(plan.per_partition_limit.as_ref(), "PER PARTITION LIMIT", &environment)?;
+    let mut limit_left = limit(plan.limit.as_ref(), &environment)?;
+    let per_partition = limit(plan.per_partition_limit.as_ref(), &environment)?;
     let asked = execution.paging_state.map(|state| paging::aggregates(state, plan.outputs.len())).transpose()?.flatten();
     let (spec, state) = asked.map_or((None, execution.paging_state), |(spec, after)| (Some(spec), after));
     let state = state.map(|state| PagingState::decode(state, plan.table.id)).transpose()?;
@@ -142,7 +143,8 @@ pub(super) fn coordinate(execution: &Execution<'_>, context: &Context) -> Result
 
 /// What all chunks of a statement have in common.
 fn fetch_plan(plan: &Arc<Select>, environment: &Environment<'_>, per_partition: u32, now_s: u32) -> Result<FetchPlan, CqlError> {
-    let filters = plan.filters.iter().map(|filter| BoundFilter::new(filter, environment)).collect::<Result<Vec<_>, _>>()?;
+    let filters =
+        plan.filters.iter().map(|filter| BoundFilter::new(filter, plan.table.clustering(), environment)).collect::<Result<Vec<_>, _>>()?;
     let ranges = if plan.partition.is_empty() { Vec::new() } else { keys::clustering_ranges(&plan.table, &plan.clustering, environment)? };
     if let Some(used) = plan.index.as_ref().filter(|used| IndexClass::of(&used.index) == IndexClass::Legacy) {
         let mut values = used.filters.iter().filter_map(|position| filters.get(*position)).flat_map(|filter| filter.comparison().2);
@@ -161,7 +163,7 @@ const NEAREST_ROWS_MAX: u32 = 1000;
 
 /// How many rows `ORDER BY … ANN OF` asks for.
 fn nearest_rows(plan: &Select, environment: &Environment<'_>) -> Result<u32, CqlError> {
-    let rows = limit(plan.limit.as_ref(), "LIMIT", environment)?;
+    let rows = limit(plan.limit.as_ref(), environment)?;
     match rows {
         NO_LIMIT => Err(CqlError::invalid("Top-K queries must have a limit specified and the limit must be less than the query page size")),
         _ if rows > NEAREST_ROWS_MAX => Err(CqlError::Invalid(format!(

@@ -19,6 +19,13 @@ pub(super) struct Writer<'a> {
     pub(super) least: Option<i64>,
 }
 
+impl Writer<'_> {
+    /// How far the request's own now is ahead of the clock, by which deletions are forgotten: one who writes for later must not have them forgotten now.
+    pub(super) fn ahead_s(&self) -> u32 {
+        self.now_s.saturating_sub(self.environment.context.now_s())
+    }
+}
+
 /// A timestamp from `now` on that is larger than all in a row and than the deletion that hides it.
 pub(super) fn after_all(now: i64, row: Option<RowView<'_>>, hidden_by: Option<Deletion>) -> i64 {
     let newest = row.map_or(i64::MIN, newest_timestamp);

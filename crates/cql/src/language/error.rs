@@ -97,6 +97,12 @@ pub enum SyntaxErrorKind {
         /// The digits, shortened.
         text: Box<str>,
     },
+    /// A number with a point or an exponent that no double can hold.
+    #[error("number {text} is too large for a double")]
+    FloatOutOfRange {
+        /// The number, shortened.
+        text: Box<str>,
+    },
     /// More than one of PASSWORD, HASHED PASSWORD and GENERATED PASSWORD.
     #[error("Options '{first}' and '{second}' are mutually exclusive")]
     ExclusiveRoleOptions {

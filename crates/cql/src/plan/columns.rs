@@ -3,6 +3,7 @@
 use super::Comparator;
 use crate::CqlError;
 use crate::language::ast::{self, CompareOperator, Comparison};
+use crate::language::quote_identifier;
 use model::{Column, ColumnKind, DataType, Table};
 
 /// The ends of a range comparison as (is lower, is inclusive, term); `None` when it is not one.
@@ -30,9 +31,10 @@ pub(super) fn comparator(operator: CompareOperator) -> Comparator {
 
 /// The column of this name.
 pub(super) fn find_column<'t>(table: &'t Table, name: &ast::Identifier) -> Result<(usize, &'t Column), CqlError> {
-    table
-        .column(name.as_str())
-        .ok_or_else(|| CqlError::Invalid(format!("Undefined column name {name} in table {}.{}", table.keyspace, table.name)))
+    table.column(name.as_str()).ok_or_else(|| {
+        let (keyspace, of) = (quote_identifier(&table.keyspace), quote_identifier(&table.name));
+        CqlError::Invalid(format!("Undefined column name {name} in table {keyspace}.{of}"))
+    })
 }
 
 pub(super) fn find_value_column<'t>(table: &'t Table, name: &ast::Identifier) -> Result<(usize, &'t Column), CqlError> {

@@ -104,3 +104,30 @@ pub enum Comparator {
     /// `IS NOT NULL`
     IsNotNull,
 }
+
+impl Comparator {
+    /// Whether it is about the elements of a collection one by one.
+    pub(crate) fn is_of_elements(self) -> bool {
+        matches!(self, Self::Contains | Self::ContainsKey | Self::NotContains | Self::NotContainsKey)
+    }
+
+    /// As a statement has it.
+    pub(crate) fn sign(self) -> &'static str {
+        match self {
+            Self::Equal => "=",
+            Self::NotEqual => "!=",
+            Self::Less => "<",
+            Self::LessOrEqual => "<=",
+            Self::Greater => ">",
+            Self::GreaterOrEqual => ">=",
+            Self::In => "IN",
+            Self::NotIn => "NOT IN",
+            Self::Contains => "CONTAINS",
+            Self::ContainsKey => "CONTAINS KEY",
+            Self::NotContains => "NOT CONTAINS",
+            Self::NotContainsKey => "NOT CONTAINS KEY",
+            Self::Like => "LIKE",
+            Self::IsNotNull => "IS NOT NULL",
+        }
+    }
+}

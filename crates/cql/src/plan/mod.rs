@@ -97,6 +97,8 @@ impl BatchKind {
 pub struct Marker {
     /// Its name: given with `:name`, else that of the column or function argument.
     pub name: String,
+    /// The table of the statement that it is in; none if that is a batch.
+    pub table: Option<Arc<Table>>,
     /// What must be bound.
     pub data_type: DataType,
     /// Whether the list that is bound may have nulls in it: `IF c IN ?`.

@@ -21,7 +21,7 @@ pub struct Prepared {
     pub statement: Statement,
     /// Bind markers in text order.
     pub markers: Vec<Marker>,
-    /// Keyspace and table of the markers, when there is one table.
+    /// Keyspace and table, when there is one table.
     pub table: Option<(String, String)>,
     /// The markers that make the partition key, in key order, when markers do: drivers route by them.
     pub partition_key_markers: Vec<u16>,
@@ -56,6 +56,8 @@ pub struct Planner<'a> {
     pub(super) keyspace: Option<&'a str>,
     /// Names given with `:name`.
     names: Vec<Option<ast::Identifier>>,
+    /// The table of the statement whose terms are planned.
+    marker_table: Option<Arc<Table>>,
     /// Filled as terms are planned.
     markers: Vec<Option<Marker>>,
     /// Function calls planned so far.
@@ -101,8 +103,18 @@ impl<'a> Planner<'a> {
     /// A planner of a statement with markers of these names.
     pub(super) fn new(schema: &'a Schema, keyspace: Option<&'a str>, names: Vec<Option<ast::Identifier>>) -> Self {
         let markers = vec![None; names.len()];
-        let (called, user_calls) = (Vec::new(), Vec::new());
-        Self { schema, keyspace, names, markers, calls: 0, function_keyspace: None, token_arguments: Vec::new(), called, user_calls }
+        Self {
+            schema,
+            keyspace,
+            names,
+            marker_table: None,
+            markers,
+            calls: 0,
+            function_keyspace: None,
+            token_arguments: Vec::new(),
+            called: Vec::new(),
+            user_calls: Vec::new(),
+        }
     }
 }
 
@@ -324,6 +336,7 @@ impl Planner<'_> {
             })?;
         self.function_keyspace = Some(keyspace.to_owned());
         if let Some(table) = system_table(keyspace, name.name.as_str()) {
+            self.marker_table = Some(Arc::clone(&table));
             return Ok(table);
         }
         if !self.schema.keyspaces.contains_key(keyspace) && !is_system_keyspace(keyspace) {
@@ -333,6 +346,7 @@ impl Planner<'_> {
         let table = table.ok_or_else(|| CqlError::Invalid(format!("table {} does not exist", name.name.as_str())))?;
         // The tokens of record sets are those of their clients.
         let arguments = if table.records.is_none() { table.partition_key() } else { &[] };
+        self.marker_table = Some(Arc::clone(&table));
         self.token_arguments = arguments.iter().map(|column| column.data_type.clone()).collect();
         Ok(table)
     }
@@ -347,7 +361,7 @@ impl Planner<'_> {
         let slot = usize::from(index);
         let name = self.names.get(slot).and_then(Option::as_ref).map_or(name, |given| given.as_str()).to_owned();
         if let Some(marker) = self.markers.get_mut(slot) {
-            *marker = Some(Marker { name, data_type: data_type.clone(), has_nulls });
+            *marker = Some(Marker { name, table: self.marker_table.clone(), data_type: data_type.clone(), has_nulls });
         }
         super::Term::Bind(index)
     }

@@ -3,6 +3,7 @@
 //! `restrictions` takes WHERE apart into keys, ranges (`clustering`) and filters; `selection` makes outputs of what stands before FROM; `shape` has the
 //! rules for ORDER BY, GROUP BY and DISTINCT.
 
+mod beside;
 mod clustering;
 mod composed;
 mod draft;

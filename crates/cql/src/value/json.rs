@@ -7,6 +7,7 @@
 
 mod read;
 mod scan;
+mod shown;
 
 pub use read::{JsonError, from_json, object};
 pub use scan::{Kind, SyntaxError};

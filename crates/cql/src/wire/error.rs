@@ -109,6 +109,9 @@ pub enum WireError {
     /// A client timestamp of the least 64-bit integer, which stands for "none".
     #[error("Out of bound timestamp, must be in [-9223372036854775807, 9223372036854775807]")]
     TimestampOutOfBounds,
+    /// A page of no rows.
+    #[error("The page size cannot be 0")]
+    PageSizeZero,
     /// A batch type that does not exist.
     #[error("Invalid BATCH message type {kind}")]
     UnknownBatchKind {

@@ -42,7 +42,7 @@ pub struct QueryParameters<'a> {
     pub values: Values<'a>,
     /// Whether the result shall describe its columns.
     pub result_columns: ResultColumns,
-    /// Rows in a page; `None` for all rows, which zero and negative numbers mean too.
+    /// Rows in a page; `None` for all rows, which negative numbers mean too.
     pub page_size: Option<u32>,
     /// Where the last page ended.
     pub paging_state: Option<&'a [u8]>,
@@ -80,7 +80,7 @@ impl<'a> QueryParameters<'a> {
     /// Reads and checks them.
     ///
     /// # Errors
-    /// [`WireError::UnknownFlags`] for flags that `version` does not define, and all errors of the fields.
+    /// [`WireError::UnknownFlags`] for flags that `version` does not define, [`WireError::PageSizeZero`], and all errors of the fields.
     #[inline]
     pub fn read(reader: &mut Reader<'a>, version: ProtocolVersion) -> Result<Self, WireError> {
         let consistency = reader.consistency()?;
@@ -92,7 +92,10 @@ impl<'a> QueryParameters<'a> {
             Values::none(version)
         };
         let result_columns = if flags & SKIP_METADATA != 0 { ResultColumns::Skipped } else { ResultColumns::Described };
-        let page_size = if flags & PAGE_SIZE != 0 { u32::try_from(reader.int()?).ok().filter(|size| *size > 0) } else { None };
+        let page_size = if flags & PAGE_SIZE != 0 { u32::try_from(reader.int()?).ok() } else { None };
+        if page_size == Some(0) {
+            return Err(WireError::PageSizeZero);
+        }
         let paging_state = if flags & PAGING_STATE != 0 { reader.bytes()? } else { None };
         let common = CommonParameters::read(reader, flags)?;
         Ok(Self { consistency, values, result_columns, page_size, paging_state, common })

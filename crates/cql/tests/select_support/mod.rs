@@ -37,6 +37,8 @@ pub(crate) struct Node {
     pub(crate) memory: Memory,
     pub(crate) version: ProtocolVersion,
     pub(crate) wall_us: i64,
+    /// What requests take for the present time, if not the clock.
+    pub(crate) now_s: Option<u32>,
     pub(crate) operations: usize,
     /// How often a statement let others have their turn.
     pub(crate) waits: usize,
@@ -147,6 +149,7 @@ impl Node {
             memory: Memory::All,
             version: ProtocolVersion::V5,
             wall_us: 1_700_000_000_000_000,
+            now_s: None,
             operations: 0,
             waits: 0,
             meanwhile: None,
@@ -269,7 +272,7 @@ impl Node {
             page_size,
             timestamp: None,
             skip_metadata: false,
-            now_s: None,
+            now_s: self.now_s,
             started: context.now,
             nonce: context.nonce,
             cores: self.cores,

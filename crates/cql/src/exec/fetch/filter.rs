@@ -1,12 +1,12 @@
 //! What rows must match besides their keys, with values known.
 
 use super::super::rows::RowValues;
-use super::super::{Bound, Environment, element};
+use super::super::{Bound, Environment, element, keys};
 use crate::CqlError;
 use crate::index::Analysis;
 use crate::plan::{Comparator, Filter, Source, Subject};
 use crate::value::{self, layout};
-use model::DataType;
+use model::{Column, DataType};
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
@@ -26,11 +26,11 @@ enum BoundSubject {
 }
 
 impl BoundFilter {
-    /// Evaluates the terms of `filter`.
+    /// Evaluates the terms of `filter`, which may be about some of the `clustering` columns at once.
     ///
     /// # Errors
     /// Null and unset values.
-    pub(in crate::exec) fn new(filter: &Filter, environment: &Environment<'_>) -> Result<Self, CqlError> {
+    pub(in crate::exec) fn new(filter: &Filter, clustering: &[Column], environment: &Environment<'_>) -> Result<Self, CqlError> {
         let value_of = |bound: Bound<'_>| match bound {
             Bound::Bytes(bytes) => Ok(bytes.into_owned()),
             Bound::Null => Err(CqlError::Invalid(format!("Unsupported null value for column {}", filter.name))),
@@ -73,6 +73,9 @@ impl BoundFilter {
             for value in &mut values {
                 *value = analysis.apply(value).into_owned();
             }
+        }
+        if let Some(columns) = tuple_columns(filter, clustering) {
+            values.iter().try_for_each(|tuple| check_tuple(filter.operator, columns, tuple))?;
         }
         if filter.operator == Comparator::Like && values.iter().any(|pattern| Pattern::new(pattern).text.is_empty()) {
             return Err(CqlError::invalid("LIKE value can't be empty."));
@@ -139,6 +142,23 @@ impl BoundFilter {
         element::contains(&self.data_type, actual, is_of_keys, |ty, candidate| {
             value::compare(ty, &self.analysed(candidate), expected).is_eq()
         })
+    }
+}
+
+/// The columns that a filter compares with tuples.
+fn tuple_columns<'c>(filter: &Filter, clustering: &'c [Column]) -> Option<&'c [Column]> {
+    match &filter.subject {
+        Subject::Clustering(range) => clustering.get(range.clone()),
+        _ => None,
+    }
+}
+
+/// Refuses nulls in a tuple: no key has one.
+fn check_tuple(operator: Comparator, columns: &[Column], tuple: &[u8]) -> Result<(), CqlError> {
+    match layout::fields(tuple).zip(columns).find(|(field, _)| field.is_none()) {
+        None => Ok(()),
+        Some(_) if operator == Comparator::In => Err(keys::null_in_tuple(columns)),
+        Some((_, column)) => Err(keys::null_key(column)),
     }
 }
 

@@ -80,7 +80,8 @@ impl Shape {
         let environment = Environment { bindings: &bindings, context: &context };
         let mut conditions = Vec::with_capacity(plan.conditions.len());
         for condition in &plan.conditions {
-            let filter = condition.filter.as_ref().map(|filter| BoundFilter::new(filter, &environment)).transpose().ok()?;
+            let filter =
+                condition.filter.as_ref().map(|filter| BoundFilter::new(filter, view.clustering(), &environment)).transpose().ok()?;
             conditions.push((source(base, base.columns.get(condition.position)?.id)?, filter));
         }
         Some(Self { view, keys, conditions })

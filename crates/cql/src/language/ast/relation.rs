@@ -1,5 +1,7 @@
 //! The parts of WHERE, and of IF, which is made of the same.
 
+use std::fmt;
+
 use super::{
     name::{Identifier, QualifiedName},
     term::{BindMarker, Term},
@@ -116,6 +118,23 @@ pub enum Comparison {
     IsNotNull,
 }
 
+impl fmt::Display for Comparison {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Compare(operator, term) => write!(formatter, "{} {term}", operator.sign()),
+            Self::In(values) => write!(formatter, "IN {values}"),
+            Self::NotIn(values) => write!(formatter, "NOT IN {values}"),
+            Self::Between(low, high) => write!(formatter, "BETWEEN {low} AND {high}"),
+            Self::Contains(term) => write!(formatter, "CONTAINS {term}"),
+            Self::ContainsKey(term) => write!(formatter, "CONTAINS KEY {term}"),
+            Self::NotContains(term) => write!(formatter, "NOT CONTAINS {term}"),
+            Self::NotContainsKey(term) => write!(formatter, "NOT CONTAINS KEY {term}"),
+            Self::Like(term) => write!(formatter, "LIKE {term}"),
+            Self::IsNotNull => formatter.write_str("IS NOT NULL"),
+        }
+    }
+}
+
 /// The right side of IN.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InValues {
@@ -123,4 +142,15 @@ pub enum InValues {
     List(Vec<Term>),
     /// One marker for the whole list.
     Marker(BindMarker),
+}
+
+impl fmt::Display for InValues {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::List(terms) = self else { return formatter.write_str("?") };
+        formatter.write_str("(")?;
+        for (position, term) in terms.iter().enumerate() {
+            write!(formatter, "{}{term}", if position > 0 { ", " } else { "" })?;
+        }
+        formatter.write_str(")")
+    }
 }

@@ -6,7 +6,9 @@ use super::{
     name::{is_function_name, is_identifier},
 };
 use crate::language::{
+    SyntaxErrorKind,
     ast::{ArithmeticOperator, BindMarker, Literal, Term, TypeName},
+    error::shortened,
     keyword::Keyword,
     token::TokenKind,
 };
@@ -250,7 +252,7 @@ impl Parser<'_> {
         let literal = match self.kind() {
             TokenKind::QuotedString | TokenKind::DollarString => return Ok(Some(Literal::String(self.string()?))),
             TokenKind::Integer => Literal::Integer(text.into()),
-            TokenKind::Float => Literal::Float(text.into()),
+            TokenKind::Float => Literal::Float(self.float()?.into()),
             TokenKind::Duration => Literal::Duration(text.into()),
             TokenKind::Uuid => Literal::Uuid(text.into()),
             TokenKind::Blob => Literal::Blob(text.get(2..).unwrap_or_default().into()),
@@ -265,12 +267,21 @@ impl Parser<'_> {
         Ok(Some(literal))
     }
 
+    /// The text of the current token, a number with a point or an exponent. As in Cassandra none is too large for a double, whatever its type will be.
+    fn float(&self) -> Parse<&str> {
+        let text = self.token_text();
+        match text.parse::<f64>() {
+            Ok(value) if value.is_infinite() => Err(self.fault_here(SyntaxErrorKind::FloatOutOfRange { text: shortened(text).into() })),
+            _ => Ok(text),
+        }
+    }
+
     /// The number after a minus sign that was just consumed.
     pub(super) fn negative_number(&mut self) -> Parse<Literal> {
         let digits = self.token_text();
         let literal = match self.kind() {
             TokenKind::Integer => Literal::Integer(format!("-{digits}").into()),
-            TokenKind::Float => Literal::Float(format!("-{digits}").into()),
+            TokenKind::Float => Literal::Float(format!("-{}", self.float()?).into()),
             TokenKind::Duration => Literal::Duration(format!("-{digits}").into()),
             TokenKind::Keyword(Keyword::NaN) => Literal::Float("NaN".into()),
             TokenKind::Keyword(Keyword::Infinity) => Literal::Float("-Infinity".into()),

@@ -43,7 +43,12 @@ impl Planner<'_> {
                 let (position, column) = find_value_column(table, column)?;
                 match &column.data_type {
                     list @ DataType::List(_, Frozen::No) => (position, Assignment::Prepend(self.term(value, list, &column.name)?)),
-                    _ => return Err(invalid_operation(&format!("{0} = {value} + {0}", column.name), column)),
+                    // As in Cassandra the message has a minus.
+                    other => {
+                        let what = if matches!(other, DataType::List(..)) { "frozen" } else { "non" };
+                        let operation = format!("{0} = {value} - {0}", column.name);
+                        return Err(CqlError::Invalid(format!("Invalid operation ({operation}) for {what} list column {}", column.name)));
+                    }
                 }
             }
             ast::Assignment::SetElement { column, key, value } => {

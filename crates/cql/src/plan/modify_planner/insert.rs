@@ -63,7 +63,7 @@ impl Planner<'_> {
         for (name, term) in columns.iter().zip(values) {
             let (position, column) = find_column(table, name)?;
             if planned.iter().any(|(other, _)| *other == position) {
-                return Err(CqlError::Invalid(format!("The column names contains duplicates: {}", column.name)));
+                return Err(CqlError::invalid("The column names contains duplicates"));
             }
             planned.push((position, self.term(term, &column.data_type, &column.name)?));
         }

@@ -53,12 +53,17 @@ impl KeyDraft {
             return Err(CqlError::Invalid(format!("Some partition key parts are missing: {}", missing.join(", "))));
         }
         let fixed = self.clustering.iter().take_while(|term| term.is_some()).count();
+        let restricted_after = |table: &Table, after: usize| {
+            let is_sliced = self.lower.iter().chain(&self.upper).any(|(start, _)| *start == fixed);
+            let missing = fixed.min(table.clustering_len - 1);
+            if is_sliced { after_range(table, after, missing) } else { not_restricted_before(table, after, missing) }
+        };
         if let Some(gap) = self.clustering.iter().skip(fixed).position(Option::is_some) {
-            return Err(not_restricted_before(table, fixed + gap, fixed));
+            return Err(restricted_after(table, fixed + gap));
         }
         for (position, _) in self.lower.iter().chain(&self.upper) {
             if *position != fixed {
-                return Err(not_restricted_before(table, *position, fixed.min(table.clustering_len - 1)));
+                return Err(restricted_after(table, *position));
             }
         }
         Ok(KeyRestrictions {
@@ -95,10 +100,12 @@ impl Planner<'_> {
                 return Err(CqlError::Invalid(format!("Cannot use {statement} with {operator}")));
             }
             match &relation.target {
-                RelationTarget::Column(name) => self.column_relation(table, name, &relation.comparison, &mut draft)?,
+                RelationTarget::Column(name) => self.column_relation(table, name, &relation.comparison, statement, &mut draft)?,
                 RelationTarget::Tuple(names) => self.tuple_relation(table, names, &relation.comparison, &mut draft)?,
                 RelationTarget::Token(_) => {
-                    return Err(CqlError::invalid("The token function cannot be used in WHERE clauses for UPDATE and DELETE statements"));
+                    return Err(CqlError::Invalid(format!(
+                        "The token function cannot be used in WHERE clauses for {statement} statements"
+                    )));
                 }
                 RelationTarget::Element { column, .. } | RelationTarget::Field { column, .. } => {
                     return Err(no_key_column(column.as_str()));
@@ -114,6 +121,7 @@ impl Planner<'_> {
         table: &Table,
         name: &ast::Identifier,
         comparison: &Comparison,
+        statement: &str,
         draft: &mut KeyDraft,
     ) -> Result<(), CqlError> {
         let (position, column) = find_column(table, name)?;
@@ -132,9 +140,9 @@ impl Planner<'_> {
             return Ok(());
         }
         if column.kind == ColumnKind::PartitionKey {
-            return Err(CqlError::invalid(
-                "Only EQ and IN relation are supported on the partition key (unless you use the token() function)",
-            ));
+            return Err(CqlError::Invalid(format!(
+                "Only EQ and IN relation are supported on the partition key (unless you use the token() function) for {statement} statements"
+            )));
         }
         let ends = slice_ends(comparison)
             .ok_or_else(|| CqlError::Invalid(format!("Unsupported restriction on clustering column {}", column.name)))?;
@@ -170,6 +178,9 @@ impl Planner<'_> {
         let tuple_type = DataType::Tuple(run.iter().map(|column| column.data_type.frozen()).collect());
         let marker_name = format!("({})", run.iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(","));
         let fields = |planner: &mut Self, term: &ast::Term| -> Result<Vec<Term>, CqlError> {
+            if let ast::Term::Tuple(_) = term {
+                return planner.tuple_fields(term, run, &marker_name);
+            }
             match planner.term(term, &tuple_type, &marker_name)? {
                 Term::Fields(fields) if fields.len() == run.len() => Ok(fields),
                 marker @ Term::Bind(_) => Ok((0..run.len()).map(|number| Term::Field(Box::new(marker.clone()), number as u16)).collect()),
@@ -239,6 +250,14 @@ fn no_key_column(name: &str) -> CqlError {
 pub(super) fn not_restricted_before(table: &Table, position: usize, missing: usize) -> CqlError {
     let (column, missing) = (&table.clustering()[position].name, &table.clustering()[missing].name);
     CqlError::Invalid(format!("PRIMARY KEY column \"{column}\" cannot be restricted as preceding column \"{missing}\" is not restricted"))
+}
+
+/// A restriction of the clustering column at `position`, behind a range that begins at `range`.
+fn after_range(table: &Table, position: usize, range: usize) -> CqlError {
+    let (column, preceding) = (&table.clustering()[position].name, &table.clustering()[range].name);
+    CqlError::Invalid(format!(
+        "Clustering column \"{column}\" cannot be restricted (preceding column \"{preceding}\" is restricted by a non-EQ relation)"
+    ))
 }
 
 fn more_than_one(name: &str) -> CqlError {

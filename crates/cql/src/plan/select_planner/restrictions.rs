@@ -4,6 +4,7 @@
 //! first columns and one range after them are read directly; what comes later filters. What filters needs ALLOW FILTERING, except where
 //! the filter only narrows what a contiguous range of keys gives anyway (slices over columns with mixed orders, IN in the middle).
 
+use super::beside::{check_beside, check_beside_key, check_key_beside, equal_and_unequal};
 use super::clustering::{check_unfiltered, clustering, clustering_filters, clustering_gap};
 use super::draft::{Draft, NEEDS_FILTERING, Restrictions, column_filter, key_filter, slice_filter};
 use super::indexes;
@@ -14,10 +15,6 @@ use crate::plan::columns::{comparator, contained_type, find_column, kind_with_du
 use crate::plan::{Comparator, Filter, KeyTerm, Planner, SliceBound, Source, Subject, Term};
 use model::{Column, DataType, Frozen, Table};
 use std::sync::Arc;
-
-pub(super) fn more_than_one(name: &str, what: &str) -> CqlError {
-    CqlError::Invalid(format!("{name} cannot be restricted by more than one relation if it includes {what}"))
-}
 
 impl Planner<'_> {
     /// Plans the WHERE of a SELECT.
@@ -137,15 +134,16 @@ impl Planner<'_> {
     fn key_relation(&mut self, table: &Table, position: usize, comparison: &Comparison, draft: &mut Draft) -> Result<(), CqlError> {
         let column = &table.columns[position];
         check_relation(column, comparison)?;
+        check_key_beside(table, position, comparison, draft)?;
         if let Some(key) = self.key_term(column, comparison)? {
             let key = match key {
                 // As in Cassandra, IN with one value is an equality.
                 KeyTerm::In(mut terms) if terms.len() == 1 => terms.pop().map_or(KeyTerm::In(Vec::new()), KeyTerm::Equal),
                 key => key,
             };
-            let what = if key.is_in() { "a IN" } else { "an Equal" };
-            if draft.keys[position].is_some() || draft.lower[position].is_some() || draft.upper[position].is_some() {
-                return Err(more_than_one(&column.name, what));
+            check_beside_key(draft, position, &column.name)?;
+            if draft.lower[position].is_some() || draft.upper[position].is_some() {
+                return Err(equal_and_unequal(&column.name));
             }
             draft.keys[position] = Some(key);
             return Ok(());
@@ -154,18 +152,14 @@ impl Planner<'_> {
             if column.data_type == DataType::Duration {
                 return Err(CqlError::invalid("Slice restrictions are not supported on duration columns"));
             }
-            if let Some(key) = &draft.keys[position] {
-                return Err(more_than_one(&column.name, if key.is_in() { "a IN" } else { "an Equal" }));
-            }
+            check_beside_key(draft, position, &column.name)?;
             for (is_lower, inclusive, term) in ends {
                 let terms = vec![self.term(term, &column.data_type, &column.name)?];
                 set_slice(draft, position, is_lower, SliceBound { terms, inclusive }, &column.name)?;
             }
             return Ok(());
         }
-        if let Some(key) = &draft.keys[position] {
-            return Err(more_than_one(&column.name, if key.is_in() { "a IN" } else { "an Equal" }));
-        }
+        check_beside_key(draft, position, &column.name)?;
         if position < table.partition_key_len {
             draft.partition_filters.push(self.filter(Source::Partition(position), column, comparison)?);
         } else {
@@ -249,7 +243,7 @@ impl Planner<'_> {
                 return Err(CqlError::Invalid(format!("Map-entry equality predicates on frozen map column {name} are not supported")));
             }
             DataType::List(..) => {
-                return Err(CqlError::Invalid(format!("Indexes on list entries ({name}[index] = value) are not supported.")));
+                return Err(CqlError::Invalid(format!("Indexes on list entries ({name}[index] = value) are not currently supported.")));
             }
             _ => return Err(CqlError::Invalid(format!("Column {name} cannot be used as a map"))),
         };
@@ -267,29 +261,6 @@ impl Planner<'_> {
             analysis: None,
             name: name.clone(),
         })
-    }
-}
-
-/// Refuses a filter beside an earlier one on the same column that Cassandra does not take with it.
-fn check_beside(earlier: &Filter, filter: &Filter) -> Result<(), CqlError> {
-    use Comparator as C;
-    let (Subject::Source(one), Subject::Source(other)) = (&earlier.subject, &filter.subject) else { return Ok(()) };
-    if one != other {
-        return Ok(());
-    }
-    let name = &filter.name;
-    let bound_twice = |end: &str| CqlError::Invalid(format!("More than one restriction was found for the {end} bound on {name}"));
-    match (earlier.operator, filter.operator) {
-        (C::Equal, _) => Err(more_than_one(name, "an Equal")),
-        (C::In, _) => Err(more_than_one(name, "a IN")),
-        (C::Less | C::LessOrEqual | C::Greater | C::GreaterOrEqual, C::Equal | C::In) => {
-            Err(CqlError::Invalid(format!("Column \"{name}\" cannot be restricted by both an equality and an inequality relation")))
-        }
-        (_, C::Equal) => Err(more_than_one(name, "an Equal")),
-        (_, C::In) => Err(more_than_one(name, "a IN")),
-        (C::Greater | C::GreaterOrEqual, C::Greater | C::GreaterOrEqual) => Err(bound_twice("start")),
-        (C::Less | C::LessOrEqual, C::Less | C::LessOrEqual) => Err(bound_twice("end")),
-        _ => Ok(()),
     }
 }
 

@@ -188,7 +188,7 @@ impl Planner<'_> {
         if from == to {
             return Ok((expression, to));
         }
-        let cast = function::cast(&from, &to).map_err(invalid)?;
+        let cast = function::cast(&from, &to).map_err(|_| CqlError::Invalid(format!("{value} cannot be cast to {to}")))?;
         Ok((Expression::Call(cast, vec![expression]), to))
     }
 
@@ -196,8 +196,8 @@ impl Planner<'_> {
     fn cell_attribute(&mut self, attribute: CellAttribute, of: &Selector, reads: &mut Reads) -> Result<(Expression, DataType), CqlError> {
         let table = Arc::clone(&reads.table);
         let function = match attribute {
-            CellAttribute::WriteTime => "writeTime",
-            CellAttribute::MaxWriteTime => "maxWriteTime",
+            CellAttribute::WriteTime => "writetime",
+            CellAttribute::MaxWriteTime => "maxwritetime",
             CellAttribute::Ttl => "ttl",
         };
         let whole = match of {
@@ -390,7 +390,7 @@ fn element_types(of: &Selector, whole: &DataType, what: &str) -> Result<(DataTyp
             let capital = if what == "slice" { "Slice" } else { "Element" };
             Err(CqlError::Invalid(format!("{capital} selection is only allowed on sets and maps, but {of} is a list")))
         }
-        other => Err(CqlError::Invalid(format!("Invalid {what} selection: {of} of type {other} is not a collection"))),
+        other => Err(CqlError::Invalid(format!("Invalid {what} selection: {of} is of type {other} is not a collection"))),
     }
 }
 

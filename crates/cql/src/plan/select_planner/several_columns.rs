@@ -1,7 +1,8 @@
 //! Relations on several columns at once: `(a, b) > (1, 2)` and `token(a, b) > 1`.
 
+use super::beside::more_than_one;
 use super::draft::{Draft, Restrictions, TupleIn};
-use super::restrictions::{more_than_one, set_slice};
+use super::restrictions::set_slice;
 use crate::CqlError;
 use crate::language::ast::{self, CompareOperator, Comparison, InValues};
 use crate::plan::columns::{comparator, find_column, slice_ends};
@@ -22,7 +23,7 @@ impl Planner<'_> {
             let names = names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
             return Err(CqlError::Invalid(format!("Unsupported \"!=\" relation: ({names}) != {term}")));
         }
-        let columns = tuple_columns(table, names)?;
+        let columns = tuple_columns(table, names, comparison)?;
         let run = &table.clustering()[columns.clone()];
         let listed = || run.iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(", ");
         let data_type = DataType::Tuple(run.iter().map(|column| column.data_type.frozen()).collect());
@@ -92,7 +93,7 @@ impl Planner<'_> {
     }
 
     /// The terms of a tuple that is compared with the columns of `run`.
-    fn tuple_fields(&mut self, term: &ast::Term, run: &[Column], marker_name: &str) -> Result<Vec<Term>, CqlError> {
+    pub(in crate::plan) fn tuple_fields(&mut self, term: &ast::Term, run: &[Column], marker_name: &str) -> Result<Vec<Term>, CqlError> {
         match term {
             ast::Term::Tuple(terms) => {
                 if terms.len() != run.len() {
@@ -116,27 +117,7 @@ impl Planner<'_> {
         comparison: &Comparison,
         restrictions: &mut Restrictions,
     ) -> Result<(), CqlError> {
-        let mut positions = Vec::with_capacity(names.len());
-        for name in names {
-            let (position, column) = find_column(table, name)?;
-            if column.kind != ColumnKind::PartitionKey {
-                return Err(CqlError::Invalid(format!(
-                    "The token() function must be applied to all partition key components or none of them, and not to {}",
-                    column.name
-                )));
-            }
-            if positions.contains(&position) {
-                return Err(CqlError::invalid("The token() function contains duplicate partition key components"));
-            }
-            positions.push(position);
-        }
-        if positions.len() < table.partition_key_len {
-            return Err(CqlError::invalid("The token() function must be applied to all partition key components or none of them"));
-        }
-        if !positions.iter().copied().eq(0..table.partition_key_len) {
-            let order = table.partition_key().iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(", ");
-            return Err(CqlError::Invalid(format!("The token function arguments must be in the partition key order: {order}")));
-        }
+        check_token_columns(table, names)?;
         let ends = match comparison {
             Comparison::Compare(CompareOperator::Equal, term) => vec![(true, true, term), (false, true, term)],
             other => slice_ends(other)
@@ -171,8 +152,32 @@ impl Planner<'_> {
     }
 }
 
+/// Refuses a token of anything but the partition key.
+fn check_token_columns(table: &Table, names: &[ast::Identifier]) -> Result<(), CqlError> {
+    let mut positions = Vec::with_capacity(names.len());
+    for name in names {
+        let (position, _) = find_column(table, name)?;
+        if positions.contains(&position) {
+            return Err(CqlError::invalid("The token() function contains duplicate partition key components"));
+        }
+        positions.push(position);
+    }
+    let mut key = 0..table.partition_key_len;
+    if !key.clone().all(|position| positions.contains(&position)) {
+        return Err(CqlError::invalid("The token() function must be applied to all partition key components or none of them"));
+    }
+    if positions.len() > key.len() {
+        return Err(CqlError::invalid("The token() function must contains only partition key components"));
+    }
+    if !positions.iter().copied().eq(&mut key) {
+        let order = table.partition_key().iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(", ");
+        return Err(CqlError::Invalid(format!("The token function arguments must be in the partition key order: {order}")));
+    }
+    Ok(())
+}
+
 /// The columns that a tuple relation names, by position in the clustering key.
-fn tuple_columns(table: &Table, names: &[ast::Identifier]) -> Result<std::ops::Range<usize>, CqlError> {
+fn tuple_columns(table: &Table, names: &[ast::Identifier], comparison: &Comparison) -> Result<std::ops::Range<usize>, CqlError> {
     let written = || names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
     let mut first = None;
     for (offset, name) in names.iter().enumerate() {
@@ -189,7 +194,7 @@ fn tuple_columns(table: &Table, names: &[ast::Identifier]) -> Result<std::ops::R
         let position = position - table.partition_key_len;
         if position != *first.get_or_insert(position) + offset {
             return Err(CqlError::Invalid(format!(
-                "Clustering columns must appear in the PRIMARY KEY order in multi-column relations: ({})",
+                "Clustering columns must appear in the PRIMARY KEY order in multi-column relations: ({}) {comparison}",
                 written()
             )));
         }

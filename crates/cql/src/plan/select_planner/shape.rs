@@ -6,7 +6,7 @@ use crate::CqlError;
 use crate::language::ast::{self, OrderDirection, Ordering};
 use crate::plan::columns::find_column;
 use crate::plan::{KeyTerm, SortKey};
-use model::{ColumnKind, Order, Table};
+use model::{Column, ColumnKind, Order, Table};
 
 /// Checks that a SELECT DISTINCT asks for partitions only.
 pub(super) fn check_distinct(table: &Table, reads: &Reads, restrictions: &Restrictions) -> Result<(), CqlError> {
@@ -19,10 +19,7 @@ pub(super) fn check_distinct(table: &Table, reads: &Reads, restrictions: &Restri
     for position in &requested {
         let column = &table.columns[*position];
         if !matches!(column.kind, ColumnKind::PartitionKey | ColumnKind::Static) {
-            return Err(CqlError::Invalid(format!(
-                "SELECT DISTINCT queries must only request partition key columns and/or static columns (not {})",
-                column.name
-            )));
+            return Err(not_distinct(column));
         }
     }
     if restrictions.partition.is_empty()
@@ -34,6 +31,13 @@ pub(super) fn check_distinct(table: &Table, reads: &Reads, restrictions: &Restri
         )));
     }
     Ok(())
+}
+
+fn not_distinct(column: &Column) -> CqlError {
+    CqlError::Invalid(format!(
+        "SELECT DISTINCT queries must only request partition key columns and/or static columns (not {})",
+        column.name
+    ))
 }
 
 /// Whether a selection has static columns and none that rows have.
@@ -82,6 +86,10 @@ pub(super) fn order_by(
         }
         reversed = Some(turned);
         if several {
+            // Partitions are sorted by a column of their rows, which is requested with that.
+            if statement.distinct {
+                return Err(not_distinct(column));
+            }
             let source = reads.column(position);
             sort.push(SortKey { source: reads.source(source), data_type: column.data_type.clone(), descending });
         }

@@ -34,7 +34,7 @@ pub(super) fn resolve(name: &str, arguments: &[Argument<'_>]) -> Result<Option<F
         Mask::Replace => {
             if arguments[1].fit(&own) == Fit::None {
                 let argument = arguments[1].shown();
-                return Err(FunctionError::ArgumentType { argument, position: 1, name: name.into(), expected: own });
+                return Err(FunctionError::ArgumentType { argument, position: 1, name: format!("system.{name}").into(), expected: own });
             }
             types.push(own.clone());
         }

@@ -147,8 +147,10 @@ impl FunctionSpec {
             return script.call(arguments, environment.meter, out);
         }
         if self.operation == Operation::ToJson {
+            // As to other functions, no bytes are null; SELECT JSON shows them as an empty text.
+            let given = arguments[0].filter(|bytes| !bytes.is_empty() || has_empty(&types[0]));
             let mut written = String::new();
-            json::write_json(&types[0], arguments[0], &mut written);
+            json::write_json(&types[0], given, &mut written);
             out.extend_from_slice(written.as_bytes());
             return Ok(true);
         }

@@ -1,6 +1,7 @@
 //! JSON to values.
 
 use super::scan::{Kind, Scanner, SyntaxError};
+use super::shown::shown;
 use crate::value::parse::{self, Excerpt, ParseError};
 use crate::value::{build, layout};
 use model::{DataType, UserType};
@@ -55,16 +56,16 @@ pub enum JsonError {
     TupleShort {
         /// How many its type has.
         expected: usize,
-        /// How many there are.
-        actual: usize,
+        /// Those that there are.
+        actual: Excerpt,
     },
     /// A tuple with too many items.
     #[error("Tuple contains extra items (expected {expected}): {actual}")]
     TupleLong {
         /// How many its type has.
         expected: usize,
-        /// How many there are at least.
-        actual: usize,
+        /// Those that there are.
+        actual: Excerpt,
     },
     /// A vector of another dimension.
     #[error("List had incorrect size: expected {expected} but given {actual}")]
@@ -127,6 +128,7 @@ fn identifier(key: &str) -> String {
 
 fn wrong_kind(scanner: &mut Scanner<'_>, expected: &'static str) -> Result<JsonError, SyntaxError> {
     let kind = scanner.kind()?;
+    let mut ahead = scanner.clone();
     let text = scanner.any()?;
     let actual = match kind {
         Kind::Null => "null",
@@ -139,7 +141,7 @@ fn wrong_kind(scanner: &mut Scanner<'_>, expected: &'static str) -> Result<JsonE
         Kind::Array => "ArrayList",
         Kind::Object => "LinkedHashMap",
     };
-    Ok(JsonError::Kind { expected, actual, text: Excerpt::new(text) })
+    Ok(JsonError::Kind { expected, actual, text: shown(&mut ahead)? })
 }
 
 /// What a message calls a value of a native type.
@@ -238,16 +240,20 @@ fn map(scanner: &mut Scanner<'_>, key: &DataType, value_type: &DataType, out: &m
 }
 
 fn tuple(scanner: &mut Scanner<'_>, types: &[DataType], out: &mut Vec<u8>) -> Result<(), JsonError> {
-    let mut position = 0;
+    let (mut ahead, mut position) = (scanner.clone(), 0);
     scanner.array(|scanner| {
-        let ty = types.get(position).ok_or(JsonError::TupleLong { expected: types.len(), actual: position + 1 })?;
         position += 1;
-        part(out, |out| value(scanner, ty, out)).map(|_| ())
+        match types.get(position - 1) {
+            Some(ty) => part(out, |out| value(scanner, ty, out)).map(|_| ()),
+            None => Ok(scanner.any().map(|_| ())?),
+        }
     })?;
-    if position < types.len() {
-        return Err(JsonError::TupleShort { expected: types.len(), actual: position });
+    let expected = types.len();
+    if position == expected {
+        return Ok(());
     }
-    Ok(())
+    let actual = shown(&mut ahead)?;
+    Err(if position < expected { JsonError::TupleShort { expected, actual } } else { JsonError::TupleLong { expected, actual } })
 }
 
 fn user_type(scanner: &mut Scanner<'_>, user: &UserType, out: &mut Vec<u8>) -> Result<(), JsonError> {

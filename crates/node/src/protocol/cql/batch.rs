@@ -11,7 +11,7 @@ use crate::protocol::AnyCoordinator;
 use crate::request_figures::RequestKind;
 use crate::requests::REQUEST_BYTES;
 use crate::slow::{Subject, Waited};
-use cql::exec::{BatchStatement, Bindings, Options, start_many};
+use cql::exec::{BatchStatement, Bindings, Options, check_serial, start_many};
 use cql::guardrails::check_batch;
 use cql::plan::{BatchKind, Prepared, Statement};
 use cql::session::Client;
@@ -37,6 +37,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         let (mut plans, bytes) = self.batch_plans(client, batch)?;
         plans.iter().try_for_each(|(prepared, _)| self.check_rights(client, prepared))?;
         plans.iter_mut().for_each(|(prepared, _)| *prepared = self.seen_by(client, Arc::clone(prepared)));
+        plans.iter().try_for_each(|(prepared, _)| check_serial(&prepared.statement, batch.common.serial_consistency))?;
         let statements = batch_statements(&plans)?;
         let kind = kind_of(batch);
         let context = self.core.context(self.reactor);

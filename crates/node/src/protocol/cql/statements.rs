@@ -20,7 +20,7 @@ use crate::request_figures::{Class, RequestKind};
 use crate::requests::{REQUEST_BYTES, Request};
 use crate::slow::{Subject, Waited};
 use crate::tracing::waiting_for;
-use cql::exec::{Execution, Options, Work, start};
+use cql::exec::{Execution, Options, Work, check_query, check_serial, start};
 use cql::language::has_more_tokens;
 use cql::plan::{self, Prepared, Statement};
 use cql::roles::{self, Proof};
@@ -183,6 +183,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
             }
         }
         let prepared = rights::seen(core.config.checks_permissions, client, prepared);
+        check_serial(&prepared.statement, execute.parameters.common.serial_consistency)?;
         let mut execution = Execution::new(prepared, options, execute.parameters.paging_state);
         execution.bindings.bind(&prepared.markers, &execute.parameters.values)?;
         let mut has_warnings = false;
@@ -264,6 +265,8 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         let context = self.core.context(self.reactor);
         let options = self.options(header, &query.parameters, &context);
         let mut execution = Execution::new(&prepared, options, query.parameters.paging_state);
+        check_query(&prepared.markers, &query.parameters.values)?;
+        check_serial(&prepared.statement, query.parameters.common.serial_consistency)?;
         execution.bindings.bind(&prepared.markers, &query.parameters.values)?;
         if let Some(gate) = self.gate() {
             guarded::check(gate, client, &execution, &context)?;
