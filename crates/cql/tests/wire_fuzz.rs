@@ -3,6 +3,7 @@
 //! `TARNDB_FUZZ_ITERATIONS` sets the number of mutations a target (default 20000), `TARNDB_FUZZ_SEED` the seed that a failure names.
 #![allow(clippy::unwrap_used)]
 
+#[path = "whole/wire_corpus/mod.rs"]
 mod wire_corpus;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

@@ -274,6 +274,8 @@ impl Writer<'_> {
                 return Err(failure);
             }
         };
+        // A request's own now forgets no deletions before their time.
+        let grace_s = gc_grace_s.saturating_add(self.ahead_s());
         let out = self.writes.begin(partition, clustering);
         let kind = match (old, hidden_by) {
             (None, None) => {
@@ -283,7 +285,7 @@ impl Writer<'_> {
             (old, hidden_by) => {
                 const EMPTY: &[u8] = &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x80];
                 let old = RowView::new(old.unwrap_or(EMPTY));
-                merge(old, RowView::new(&update), hidden_by, &TableOrder(table), self.now_s, gc_grace_s.saturating_add(self.ahead_s()), out)
+                merge(old, RowView::new(&update), hidden_by, &TableOrder(table), self.now_s, grace_s, out)
             }
         };
         self.writes.end(purge_after_s(kind, gc_grace_s));

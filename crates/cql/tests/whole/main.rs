@@ -1,0 +1,47 @@
+//! CQL from statement to rows and from bytes to messages, as applications meet it.
+#![allow(clippy::unwrap_used)]
+
+mod cassandra_differences;
+mod cassandra_refusals;
+mod cdc;
+mod ddl_cassandra;
+mod ddl_own;
+mod ddl_roles;
+mod describe_round_trip;
+mod functions_schema;
+mod functions_select;
+mod functions_types;
+mod functions_wasm;
+mod guardrails_definitions;
+mod guardrails_statements;
+mod language_rejected;
+mod language_statements;
+mod language_tree;
+mod masks_schema;
+mod masks_select;
+mod schema_support;
+mod select_folded;
+mod select_memory;
+mod select_model;
+mod select_outputs;
+mod select_records;
+mod select_refused;
+mod select_rows;
+mod select_support;
+mod system_tables;
+mod traces;
+mod value_function;
+mod value_literal;
+mod value_order;
+mod value_support;
+mod value_text;
+mod value_token;
+mod value_validate;
+mod wire_arrival;
+mod wire_corpus;
+mod wire_golden;
+mod wire_limits;
+mod wire_round_trip;
+mod write_clocks;
+mod write_conditions;
+mod write_refused;
