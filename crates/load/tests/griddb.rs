@@ -14,6 +14,7 @@ use load::{Control, Dataset, Ended, Outcome, Plan, Share, TargetSettings, run};
 use plans::{ALL, mix, rows};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
+use std::time::Duration;
 
 const SINGLE: u32 = 1;
 const BATCH: u32 = 50;
@@ -162,7 +163,7 @@ fn lost_stale_and_wrong_are_told_apart() {
 
 #[test]
 fn a_late_reply_is_not_taken_for_that_of_a_later_request() {
-    let fake = Fake::start(once(100 + 50, Act::Late));
+    let fake = Fake::start(once(100 + 50, Act::Pause(Duration::from_millis(900))));
     let dataset = filled(&fake, SINGLE, rows(100));
     let mut plan = plan(mix(&[(OperationKind::Read, 1.0)], true), 500);
     plan.clients = Clients { threads: 1, connections: 1, in_flight: 1 };

@@ -11,6 +11,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 const PARTITIONS: u32 = 64;
 const USER: &str = "admin";
@@ -22,8 +23,8 @@ const CLUSTER: &str = "myCluster";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Act {
     Serve,
-    /// Together with the next request of the connection.
-    Late,
+    /// After a pause.
+    Pause(Duration),
     /// Refuses it for want of memory.
     Refuse,
     /// Ends the connection.
@@ -108,26 +109,20 @@ impl Fake {
 fn serve(state: &State, socket: &mut TcpStream) {
     socket.set_nodelay(true).unwrap();
     let mut header = [0; 20];
-    let mut late = Vec::new();
     while socket.read_exact(&mut header).is_ok() {
         let Ok(Some(header)) = FrameHeader::read(&header, false, 1 << 20) else { return };
         let mut body = vec![0; header.body_bytes];
         socket.read_exact(&mut body).unwrap();
         let statement = Statement::read(&body, false).unwrap();
-        let mut reply = Vec::new();
-        let act = answer(state, &statement, &mut reply).unwrap_or_else(|error| {
-            reply.clear();
-            statement.reply.write_error(Status::StatementError, &error, &mut reply);
-            Act::Serve
-        });
-        if act == Act::Cut {
-            return drop(socket.shutdown(Shutdown::Both));
+        let mut out = Vec::new();
+        match answer(state, &statement, &mut out) {
+            Ok(true) => {}
+            Ok(false) => return drop(socket.shutdown(Shutdown::Both)),
+            Err(error) => {
+                out.clear();
+                statement.reply.write_error(Status::StatementError, &error, &mut out);
+            }
         }
-        late.append(&mut reply);
-        if act == Act::Late {
-            continue;
-        }
-        let out = std::mem::take(&mut late);
         // In two pieces, neither of which need be a whole frame.
         let (head, tail) = out.split_at(out.len() / 3);
         if socket.write_all(head).and_then(|()| socket.write_all(tail)).is_err() {
@@ -136,9 +131,9 @@ fn serve(state: &State, socket: &mut TcpStream) {
     }
 }
 
-/// Appends the whole reply, unless the connection is to be cut; gives what was done.
-fn answer(state: &State, statement: &Statement<'_>, out: &mut Vec<u8>) -> Result<Act, GridError> {
-    let (mut reader, mut done) = (statement.arguments, Act::Serve);
+/// Appends the whole reply; false when the connection is to end.
+fn answer(state: &State, statement: &Statement<'_>, out: &mut Vec<u8>) -> Result<bool, GridError> {
+    let mut reader = statement.arguments;
     let mut containers = state.containers.lock().unwrap();
     let reply = statement.reply.begin(Status::Success, out);
     match statement.number() {
@@ -190,10 +185,14 @@ fn answer(state: &State, statement: &Statement<'_>, out: &mut Vec<u8>) -> Result
         | statement::QUERY_TQL => {
             let act = (state.script)(state.requests.fetch_add(1, Relaxed));
             match act {
-                Act::Cut => return Ok(act),
+                Act::Cut => return Ok(false),
                 Act::Refuse => return Err(GridError::new(ErrorCode::CM_NO_MEMORY, "memory limit exceeded")),
                 _ => {
-                    done = act;
+                    if let Act::Pause(pause) = act {
+                        drop(containers);
+                        std::thread::sleep(pause);
+                        containers = state.containers.lock().unwrap();
+                    }
                     let rows = of_rows(&mut containers, statement, act, out)?;
                     *state.seen.lock().unwrap().entry((statement.number(), rows)).or_default() += 1;
                 }
@@ -202,7 +201,7 @@ fn answer(state: &State, statement: &Statement<'_>, out: &mut Vec<u8>) -> Result
         number => return Err(GridError::new(ErrorCode::TXN_STATEMENT_TYPE_UNKNOWN, format!("unknown statement type {number}"))),
     }
     reply.end(out);
-    Ok(done)
+    Ok(true)
 }
 
 fn of_container(
