@@ -44,7 +44,11 @@ def test_a_port_for_tls_serves_tls_alone(tmp_path):
     private = server.Server(tempfile.mkdtemp(prefix="aerospike-tls-", dir=server.ROOT / ".cache" / "run"), flags, memory="256M")
     private.start()
     try:
-        address = lambda name: (lambda host, port: (host, int(port)))(*private.state()[name].rsplit(":", 1))
+
+        def address(name):
+            host, port = private.state()[name].rsplit(":", 1)
+            return host, int(port)
+
         over_tls = encrypted(address("aerospike-tls"), "localhost", str(authority.file))
         plain = aerospike.client(settings([address("aerospike")])).connect()
         over_tls.put((NAMESPACE, "tls", 1), {"n": 1})
