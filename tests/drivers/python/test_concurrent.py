@@ -7,7 +7,7 @@ from cassandra.concurrent import execute_concurrent, execute_concurrent_with_arg
 @pytest.mark.parametrize("version, compression", [(3, "lz4"), (4, False), (4, "snappy"), (5, False), (5, "lz4")])
 def test_thousands_of_concurrent_statements(connect, table, version, compression):
     name = table("k int PRIMARY KEY, v text")
-    count = 3_000
+    count = 1_200
     with connect(protocol_version=version, compression=compression) as session:
         insert = session.prepare(f"INSERT INTO {name} (k, v) VALUES (?, ?)")
         select = session.prepare(f"SELECT k, v FROM {name} WHERE k = ?")
