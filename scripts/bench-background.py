@@ -18,14 +18,14 @@ import statistics
 import subprocess
 import tempfile
 import threading
-import time
 
-from bench_cluster import Connection, take_turns
+from bench_cluster import take_turns
 
 ROW_BYTES = 1000
 ADDRESS = ("127.0.0.1", 29042)
 HTTP = "127.0.0.1:28080"
 TABLE = "tarndb_bench.usertable"
+CHANGES = "cdc = {'enabled': true}"
 STUDY = """
 name = "background"
 title = "Requests beside a node's other work"
@@ -38,14 +38,17 @@ field_bytes = 100
 threads = 1
 connections = 8
 in_flight = 8
-"""
-LOAD = '[[phases]]\nkind = "load"\n[[phases]]\nkind = "settle"\ntimeout_s = 600\n'
-RUN = """
+[[phases]]
+kind = "load"
+[[phases]]
+kind = "settle"
+timeout_s = 600
 [[phases]]
 kind = "run"
-name = "{name}"
+name = "run"
 seconds = {seconds}
 mix = {{ operations = {{ read = 0.5, update = 0.5 }}, keys = {{ distribution = "uniform" }} }}
+events = [{{ at_s = 1, do = "add-node" }}]
 """
 
 
@@ -67,13 +70,15 @@ class Node:
 
 
 class Beside(threading.Thread):
-    """A command that is run again and again, at the lowest priority of CPU 1, until it is ended."""
+    """A command that is run again and again once `mark` is there, at the lowest priority of CPU 1, until it is ended."""
 
-    def __init__(self, command_of):
+    def __init__(self, mark, command_of):
         super().__init__()
-        self.command_of, self.ended, self.done, self.process = command_of, threading.Event(), 0, None
+        self.mark, self.command_of, self.ended, self.done, self.process = mark, command_of, threading.Event(), 0, None
 
     def run(self):
+        while not self.mark.exists() and not self.ended.wait(0.02):
+            pass
         while not self.ended.is_set():
             self.process = subprocess.Popen(self.command_of(self.done), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, preexec_fn=lambda: take_turns(1, nice=19))
             _, said = self.process.communicate()
@@ -88,34 +93,34 @@ class Beside(threading.Thread):
         self.join()
 
 
-def run(binary, directory, rows, phases, *flags):
-    """A study against the node; gives its phases by name."""
+def run(binary, directory, mark, rows, seconds, *flags, table=""):
+    """Loads the node and runs the load against it; gives the run's figures. `mark` is made a second after its beginning."""
     study, out = directory / "study.toml", directory / "report"
-    study.write_text(STUDY.format(rows=rows) + phases)
+    study.write_text(STUDY.format(rows=rows, seconds=seconds))
     shutil.rmtree(out, ignore_errors=True)
-    command = [binary, "bench", "run", study, "--target", f"cql://{ADDRESS[0]}:{ADDRESS[1]}", "--out", out, "--load-cpus", "1", *flags]
+    mark.unlink(missing_ok=True)
+    target = f"cql://{ADDRESS[0]}:{ADDRESS[1]}" + (f"?table={table}" if table else "")
+    command = [binary, "bench", "run", study, "--target", target, "--out", out, "--load-cpus", "1", "--on", f"add-node=touch {mark}", *flags]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, preexec_fn=lambda: take_turns(1, nice=-20))
-    report = json.loads((out / "report.json").read_text())
-    if done.returncode or not report["complete"]:
+    if done.returncode:
         raise SystemExit(done.stdout[-3000:])
-    return {phase["name"]: phase for phase in report["targets"][0]["phases"]}
+    report = json.loads((out / "report.json").read_text())
+    return {phase["name"]: phase for phase in report["targets"][0]["phases"]}["run"]
 
 
 def measure(binary, directory, arguments):
     rows = (arguments.mebibytes << 20) // ROW_BYTES
-    figures = {}
+    figures, mark = {}, directory / "mark"
     node = Node(binary, directory, arguments.memory, "--scrub-interval-hours", "0")
     try:
-        fastest = run(binary, directory, rows, LOAD + RUN.format(name="fastest", seconds=10))["fastest"]["throughput"]
-        rate = arguments.rate or int(fastest / 2)
+        rate = arguments.rate or int(run(binary, directory, mark, rows, 10)["throughput"] / 2)
         figures["rate"] = rate
 
-        def measured(name, beside=None):
+        def measured(name, beside=None, table=""):
             if beside:
                 beside.start()
-                time.sleep(1)
             try:
-                phase = run(binary, directory, rows, RUN.format(name="run", seconds=arguments.seconds), "--rate", str(rate))["run"]
+                phase = run(binary, directory, mark, rows, arguments.seconds, "--rate", str(rate), table=table)
             finally:
                 if beside:
                     beside.end()
@@ -130,17 +135,15 @@ def measure(binary, directory, arguments):
                 shutil.rmtree(directory / f"backup{number - 1}", ignore_errors=True)
                 return [binary, "backup", "--to", directory / f"backup{number}", "--restart", "--http", HTTP, *flags]
 
-            return Beside(command)
+            return Beside(mark, command)
 
         measured("alone")
         measured("backup", backup())
         measured("limited backup", backup("--rate-limit", f"{max(1, arguments.mebibytes // 40)}MiB"))
         measured("alone again")
-        Connection(ADDRESS).query(f"ALTER TABLE {TABLE} WITH cdc = {{'enabled': true}}")
-        measured("changes are kept")
+        measured("changes are kept", table=CHANGES)
         follow = ["curl", "-sN", f"http://{HTTP}/changes/{TABLE.replace('.', '/')}?follow=1"]
-        measured("feed", Beside(lambda _: follow))
-        Connection(ADDRESS).query(f"ALTER TABLE {TABLE} WITH cdc = {{'enabled': false}}")
+        measured("feed", Beside(mark, lambda _: follow), CHANGES)
         node.end()
         node = Node(binary, directory, arguments.memory, "--scrub-interval-hours", "1")
         measured("scrub")
