@@ -214,10 +214,12 @@ impl Core {
         self.shard.context(reactor.now())
     }
 
-    /// What moves rows to other nodes goes about it more slowly.
+    /// What moves or copies rows goes about it more slowly.
     pub(crate) fn client_came(&mut self) {
         if let Some(cluster) = &mut self.cluster {
             cluster.client_came();
+        } else if let Some(backup) = &mut self.backup {
+            backup.client_came();
         }
     }
 }

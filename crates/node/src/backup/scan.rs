@@ -1,7 +1,11 @@
 //! The slices of a backup's scan: chunks between requests, and before each what was written meanwhile.
+//!
+//! Where there are clients a slice is followed by a [`Rest`](crate::cluster::Rest), as in a migration: so a backup takes at most a quarter of what clients leave of a core,
+//! and not a slice between any two requests.
 
 use super::frames::FrameKind;
 use super::session::CoreBackup;
+use crate::cluster::{Budget, Slice};
 use crate::core::Core;
 use crate::message::Message;
 use engine::WriteBatch;
@@ -10,40 +14,44 @@ use shard::{BACKUP_SCAN, Chunk, Shard, SlotScan};
 
 /// What is done between two looks at the clock.
 const CHUNK_BYTES: usize = 16 << 10;
-/// A slice of a turn.
-const SLICE_US: u64 = 250;
+/// By how much the scan may lengthen a request: a slice takes a sixteenth of it.
+const LATENCY_US: u64 = 4_000;
 /// Slots without rows cost little, and are not waited for.
 const SLOTS_PER_TURN: usize = 64;
 /// No chunk is made while so much waits for the tool.
 const WAITING_BYTES_MAX: usize = 1 << 20;
 
 impl Core {
-    /// Sends what was written, and chunks for a slice of time. Returns whether the backup goes on.
-    pub(super) fn send_backup<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> bool {
+    /// Sends what was written, and chunks for a slice of time. Returns when the next slice may begin, if the backup goes on.
+    pub(super) fn send_backup<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<u64> {
         let now = reactor.now();
-        let Some(mut backup) = self.backup.take() else { return false };
-        let begun_us = reactor.clock_us();
+        let mut backup = self.backup.take()?;
+        if self.cluster.as_mut().is_some_and(|cluster| cluster.replication.take_clients_came()) {
+            backup.client_came();
+        }
+        let mut slice = Slice::begin(Budget::new(LATENCY_US), reactor.clock_us());
+        let rests_until_us = backup.rest.due_us(reactor.slept_us(), reactor.clock_us());
         let mut goes_on = backup.is_heard(now.monotonic_us);
         // What is left in the shard is bounded there.
         goes_on = goes_on && (backup.frames.waiting() >= WAITING_BYTES_MAX || backup.send_kept(&mut self.shard));
         backup.waits = backup.waits && !self.shard.take_scan_ready(BACKUP_SCAN);
         for _ in 0..SLOTS_PER_TURN {
-            if !goes_on
-                || backup.waits
-                || backup.is_scanned
-                || backup.frames.waiting() >= WAITING_BYTES_MAX
-                || reactor.clock_us() >= begun_us + SLICE_US
-            {
+            let must_wait = backup.waits || backup.is_scanned || backup.frames.waiting() >= WAITING_BYTES_MAX;
+            if !goes_on || must_wait || rests_until_us.is_some() || slice.is_over(reactor.clock_us()) {
                 break;
             }
+            slice.take();
             match backup.send_chunk(&mut self.shard, now) {
                 Some(chunk) => backup.waits = chunk == Chunk::Waits,
                 None => goes_on = false,
             }
         }
+        if slice.has_chunks() {
+            backup.rest.worked(&slice, reactor.slept_us(), reactor.clock_us());
+        }
         goes_on = goes_on && backup.is_whole(&self.shard);
         self.backup = Some(backup);
-        goes_on
+        goes_on.then_some(rests_until_us.unwrap_or(u64::MAX))
     }
 }
 

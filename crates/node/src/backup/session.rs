@@ -7,6 +7,7 @@
 //! | paused, during either | it is released, or the pause has lasted too long |
 
 use super::frames::{FrameKind, FrameSender};
+use crate::cluster::Rest;
 use base::{Slot, TableId};
 use shard::SlotScan;
 
@@ -27,6 +28,8 @@ pub(crate) struct CoreBackup {
     pub(super) scan: Option<SlotScan>,
     /// Whether the scan waits for the device.
     pub(super) waits: bool,
+    /// When the scan goes on, where there are clients.
+    pub(super) rest: Rest,
     pub(super) is_scanned: bool,
     pub(super) places: Vec<Place>,
     pub(super) pause: Option<Pause>,
@@ -43,6 +46,11 @@ pub(super) struct Pause {
 }
 
 impl CoreBackup {
+    /// A client has sent work to this core.
+    pub(crate) fn client_came(&mut self) {
+        self.rest.client_came();
+    }
+
     /// Whether the tool still hears of it; says now and then that the stream lives.
     pub(super) fn is_heard(&mut self, now_us: u64) -> bool {
         if !self.frames.is_read() && now_us >= self.begun_us + UNREAD_US_MAX {

@@ -4,6 +4,7 @@ use super::create::CreateTables;
 use super::frames::{FrameKind, FrameSender};
 use super::port::{BackupRequest, PlaceReport};
 use super::session::{CoreBackup, Pause, Place};
+use crate::cluster::Rest;
 use crate::core::Core;
 use crate::message::Message;
 use base::{SLOT_COUNT, Slot, TableId};
@@ -37,11 +38,13 @@ impl Core {
             backup.pause = None;
             self.shard.resume();
         }
-        if !self.send_backup(reactor) {
-            self.end_backup();
-            return None;
+        match self.send_backup(reactor) {
+            Some(due_us) => Some(due_us.min(now_us + POLL_US)),
+            None => {
+                self.end_backup();
+                None
+            }
         }
-        Some(now_us + POLL_US)
     }
 
     fn take_backup_request<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, request: BackupRequest) {
@@ -101,6 +104,7 @@ impl Core {
             slots,
             scan: None,
             waits: false,
+            rest: Rest::default(),
             is_scanned: false,
             places,
             pause: None,

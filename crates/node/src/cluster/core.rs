@@ -53,7 +53,7 @@ impl ClusterCore {
 
     /// A client has sent work.
     pub(crate) fn client_came(&mut self) {
-        self.replication.rest.client_came();
+        self.replication.client_came();
     }
 
     /// Whether this node is the primary of a slot, as far as it knows.

@@ -52,4 +52,5 @@ pub use operations::board::Board;
 pub use operations::reports::{ClusterReport, CoreReport, MemberReport, PendingReport, Report};
 pub use rebuild::progress::{Held, RebuildReport};
 pub use rebuild::relaid::{committed_sequence, relaid_replication};
+pub(crate) use replication::pacing::{Budget, Rest, Slice};
 pub(crate) use routing::requests::{Asker, NOBODY, PATIENCE_US, Place, Route};

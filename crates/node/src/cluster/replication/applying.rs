@@ -149,7 +149,7 @@ impl<R: Reactor<Message = Message>> Applier<'_, R> {
             Ok(Receipt::Applied(sequence)) => {
                 match item.purpose {
                     Purpose::Image => self.slice.take(),
-                    Purpose::Write => self.cluster.replication.rest.client_came(),
+                    Purpose::Write => self.cluster.replication.client_came(),
                 }
                 if let Some(keyspace) = keyspace {
                     self.cluster.received(from, (item.sequence, sequence), (keyspace, item.slot), item);

@@ -11,6 +11,8 @@ pub(crate) struct Replication {
     pub(crate) divergence: Divergence,
     pub(crate) budget: Budget,
     pub(crate) rest: Rest,
+    /// Whether clients' work has come since a backup's slice last asked.
+    clients_came: bool,
     /// Sets in which something was written that is not known to be committed.
     pub(crate) uncommitted_sets: BTreeSet<SetId>,
     /// Whether sets may be further than the shard knows.
@@ -32,6 +34,7 @@ impl Replication {
             divergence: Divergence::default(),
             budget: Budget::new(migration_latency_us),
             rest: Rest::default(),
+            clients_came: false,
             uncommitted_sets: BTreeSet::new(),
             written: false,
             batch: WriteBatch::new(),
@@ -39,5 +42,16 @@ impl Replication {
             first_stream: 0,
             committed_due_us: 0,
         }
+    }
+
+    /// Clients' work has come: what moves or copies rows leaves it time.
+    pub(crate) fn client_came(&mut self) {
+        self.rest.client_came();
+        self.clients_came = true;
+    }
+
+    /// Whether clients' work has come since this was last asked.
+    pub(crate) fn take_clients_came(&mut self) -> bool {
+        std::mem::take(&mut self.clients_came)
     }
 }
