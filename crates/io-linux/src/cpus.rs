@@ -3,6 +3,9 @@
 use crate::errno::Errno;
 use std::mem::{size_of, zeroed};
 
+/// A tenth of the share of a thread of the usual priority.
+const NICE_OF_OTHERS: libc::c_int = 10;
+
 /// The CPUs of the process's affinity mask, in order; at least one.
 #[must_use]
 pub fn available_cpus() -> Vec<usize> {
@@ -47,4 +50,10 @@ fn pin(cpus: &[usize]) -> Result<(), Errno> {
     // SAFETY: the set is valid and of the size given.
     Errno::check(unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) })?;
     Ok(())
+}
+
+/// From now on this thread runs when others of the process leave a CPU, more or less: for work that nobody waits for as long as clients do for a core.
+pub fn run_after_others() {
+    // SAFETY: no pointers are passed. A failure leaves the thread as it is, which does no harm.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICE_OF_OTHERS) };
 }

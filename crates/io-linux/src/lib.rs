@@ -57,7 +57,7 @@ pub use bound_stream::BoundStream;
 pub use child::bind_to_this_process;
 pub use control_groups::cpu_quota;
 pub use core_dumps::forbid_core_dumps;
-pub use cpus::{available_cpus, run_on_cpus};
+pub use cpus::{available_cpus, run_after_others, run_on_cpus};
 pub use data_dir::{DataDirError, DataDirLock, lock_data_dir, look_into_data_dir};
 pub use descriptors::descriptors_max;
 pub use device::{Access, Device, DeviceError};

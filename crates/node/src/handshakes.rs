@@ -3,9 +3,7 @@
 //!
 //! Invariant: what arrived on a connection is served in order: while some of it waits here, all that comes after waits as well.
 
-use crate::core::Core;
-use crate::message::Message;
-use io::{ConnectionId, Reactor};
+use io::ConnectionId;
 use std::collections::{BTreeMap, VecDeque};
 
 /// So much may wait on a core: some eight thousand clients. Those that come then are served at once.
@@ -55,7 +53,7 @@ impl Handshakes {
     }
 
     /// A turn begins: the bytes that have waited longest.
-    fn next(&mut self) -> Option<(ConnectionId, Vec<u8>)> {
+    pub(crate) fn next(&mut self) -> Option<(ConnectionId, Vec<u8>)> {
         let next = std::iter::from_fn(|| self.order.pop_front()).find_map(|id| Some((id, self.waiting.remove(&id)?)));
         self.is_spent = next.is_some();
         self.bytes -= next.as_ref().map_or(0, |(_, bytes)| bytes.len());
@@ -70,33 +68,6 @@ impl Handshakes {
     /// Whether some wait.
     pub(crate) fn is_any(&self) -> bool {
         !self.waiting.is_empty()
-    }
-}
-
-impl Core {
-    /// Whether bytes that have arrived are not to be served now, for they are of a handshake.
-    #[inline]
-    pub(crate) fn defers_handshake<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: ConnectionId, bytes: &[u8]) -> bool {
-        if self.config.client_tls.is_none() || !self.connections.get(id).is_some_and(|connection| connection.transport.is_handshake(bytes))
-        {
-            return false;
-        }
-        match self.handshakes.arrived(id, bytes) {
-            Order::Now => return false,
-            Order::Later => {}
-            Order::Never => {
-                self.log_tls_failure(reactor, id, &"it sends on before the handshake of TLS was answered");
-                reactor.close(id);
-            }
-        }
-        true
-    }
-
-    /// Does one of those that wait.
-    pub(crate) fn handshakes_turn<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
-        if let Some((id, bytes)) = self.handshakes.next() {
-            self.serve(reactor, id, &bytes);
-        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::connections::Connection;
 use crate::core::Core;
+use crate::handshakes::Order;
 use crate::message::Message;
 use crate::protocol::Verdict;
 use crate::transport::{Arrived, TlsBuffers};
@@ -174,6 +175,31 @@ impl Core {
         self.weigh(reactor, id);
         if verdict == Verdict::Close {
             reactor.close(id);
+        }
+    }
+
+    /// Whether bytes that have arrived are not to be served now, for they are of a handshake.
+    #[inline]
+    pub(crate) fn defers_handshake<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: ConnectionId, bytes: &[u8]) -> bool {
+        if self.config.client_tls.is_none() || !self.connections.get(id).is_some_and(|connection| connection.transport.is_handshake(bytes))
+        {
+            return false;
+        }
+        match self.handshakes.arrived(id, bytes) {
+            Order::Now => return false,
+            Order::Later => {}
+            Order::Never => {
+                self.log_tls_failure(reactor, id, &"it sends on before the handshake of TLS was answered");
+                reactor.close(id);
+            }
+        }
+        true
+    }
+
+    /// Does one of those that wait.
+    pub(crate) fn handshakes_turn<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
+        if let Some((id, bytes)) = self.handshakes.next() {
+            self.serve(reactor, id, &bytes);
         }
     }
 

@@ -308,6 +308,7 @@ fn answer_lasting(
     connection.waits.store(true, Ordering::Release);
     connection.stream.set_write_timeout(Some(SLOW_READER))?;
     stream.end_deadline();
+    io_linux::run_after_others();
     let asker = Asker { login: login.as_ref(), address, shows_certificate: transport.shows_certificate() };
     let node = |places| Node { places, board: &served.board, console: &served.console, asker };
     if sql::is_sql(request) {
@@ -343,6 +344,7 @@ fn answer_backup(
     connection.stream.set_read_timeout(Some(STREAM_TIMEOUT))?;
     connection.stream.set_write_timeout(Some(STREAM_TIMEOUT))?;
     stream.end_deadline();
+    io_linux::run_after_others();
     let body = read_body(stream, request.header("content-length"), request.body_begun())?;
     let from = connection.stream.peer_addr()?.ip();
     // For others who want a backup meanwhile.
