@@ -1,10 +1,12 @@
 """A server with rows, the tool, and the two kinds of S3."""
 
+import json
 import os
 import pathlib
 import random
 import subprocess
 import time
+import urllib.request
 
 import boto3
 import pytest
@@ -20,6 +22,7 @@ KEY, SECRET = "AKIATARNDBTEST", "a-secret/of+the=tests"
 ROWS, ROW_BYTES = 180, 80_000
 # The least that S3 takes.
 PARTS = ("--s3-part-size", "5MiB")
+KEYSPACE = "CREATE KEYSPACE {} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
 
 
 class Database:
@@ -58,6 +61,40 @@ def database(tmp_path_factory):
     server.stop()
 
 
+class Node:
+    """A server of a test's own, and a session on it."""
+
+    def __init__(self, directory, flags=(), provider=None):
+        self.server, self.provider = servers.Server(directory, flags=flags, memory="256M"), provider
+        self.server.start()
+        self._connect()
+
+    def _connect(self):
+        host, port = self.server.state()["cql"].rsplit(":", 1)
+        self.cluster = Cluster([host], port=int(port), auth_provider=self.provider, **patient(protocol_version=4))
+        self.session = self.cluster.connect()
+        self.http = self.server.state()["http"]
+
+    def restart(self):
+        self.cluster.shutdown()
+        self.server.restart("term")
+        self._connect()
+
+    def stop(self):
+        self.cluster.shutdown()
+        self.server.stop()
+
+    def rows(self, tables):
+        """Of each table, as text; times to live are as good as equal."""
+        found = {}
+        for name, columns in tables.items():
+            rows = self.session.execute(f"SELECT {columns} FROM {name}")
+            found[name] = sorted(str([value if column != "ttl_v" else value is not None for column, value in row._asdict().items()]) for row in rows)
+        if "k.narrow" in tables:
+            found["index"] = sorted(row.id for row in self.session.execute("SELECT id FROM k.narrow WHERE w = 3"))
+        return found
+
+
 class Tool:
     """`tarndb` against that server, with this S3."""
 
@@ -69,7 +106,8 @@ class Tool:
     def start(self, *words) -> subprocess.Popen:
         words = [str(word) for word in words]
         asked = [] if words[:2] == ["backup", "verify"] else ["--http", self.http]
-        command = [servers.binary(), *words, *(option for option in self.options), *asked]
+        options = [] if words[:2] == ["backup", "end"] else self.options
+        command = [servers.binary(), *words, *options, *asked]
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=self.environment, text=True)
 
     def end(self, process) -> tuple[int, str]:
@@ -93,6 +131,33 @@ class Tool:
 
     def restore(self, place, *more):
         return self.must("restore", "--from", place, "--progress", self.directory / "progress", *more)
+
+
+@pytest.fixture
+def node(tmp_path):
+    """Starts servers."""
+    nodes = []
+
+    def start(*more):
+        nodes.append(Node(tmp_path / f"node-{len(nodes)}", *more))
+        return nodes[-1]
+
+    yield start
+    for one in nodes:
+        one.stop()
+
+
+def of(node, directory, endpoint="http://127.0.0.1:1"):
+    directory.mkdir(exist_ok=True)
+    return Tool(node.http, endpoint, directory)
+
+
+def manifest(place):
+    return json.loads((place / "manifest.json").read_text().rsplit("crc32", 1)[0])
+
+
+def rows_in(place):
+    return sum(file["rows"] for file in manifest(place)["files"])
 
 
 @pytest.fixture
@@ -141,3 +206,8 @@ def wait_until(condition):
     while not condition():
         assert time.monotonic() < deadline, "it does not come"
         time.sleep(0.02)
+
+
+def wait_idle(http):
+    """Until the node knows that the tool of a backup was killed."""
+    wait_until(lambda: "\ntarndb_backup_running 0\n" in urllib.request.urlopen(f"http://{http}/metrics").read().decode())

@@ -1,7 +1,7 @@
 """An S3 of one bucket in memory, which checks signatures, and lies, stalls and refuses when it is told to.
 
 `faults` has triples: what an operation has to be called, how it fails, how often. An operation is called by its method and what it is about:
-`PUT 000.rows`, `POST uploads`, `PUT part`, `POST complete`, `DELETE upload`, `GET list`, `GET uploads`, `HEAD 000.rows`. Failures are functions of this module.
+`PUT 000.rows`, `POST uploads`, `PUT part`, `GET parts`, `POST complete`, `DELETE upload`, `GET list`, `GET uploads`, `HEAD 000.rows`. Failures are functions of this module.
 """
 
 import base64
@@ -17,6 +17,10 @@ from xml.sax.saxutils import escape
 import signatures
 
 BUCKET = "backups"
+
+
+def checksum(body: bytes) -> str:
+    return base64.b64encode(zlib.crc32(body).to_bytes(4, "big")).decode()
 
 
 class Answer:
@@ -100,7 +104,7 @@ def garble(handler, serve):
 
 def without_extras(handler, serve):
     """Neither conditions nor checksums are known."""
-    known = not any(name in handler.headers for name in ("if-none-match", "x-amz-checksum-crc32", "x-amz-checksum-algorithm"))
+    known = not any(name in handler.headers for name in ("if-none-match", "if-match", "x-amz-checksum-crc32", "x-amz-checksum-algorithm"))
     handler.say(serve()) if known else error(501, "NotImplemented")(handler, serve)
 
 
@@ -177,7 +181,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def operation(self) -> str:
         about = self.key.rsplit("/", 1)[-1]
         if "uploadId" in self.query:
-            about = {"PUT": "part", "POST": "complete", "DELETE": "upload"}[self.command]
+            about = {"GET": "parts", "PUT": "part", "POST": "complete", "DELETE": "upload"}[self.command]
         elif not self.key:
             about = "uploads" if "uploads" in self.query else "list"
         elif self.command == "POST":
@@ -211,6 +215,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
             listed = "".join(f"<Contents><Key>{escape(key)}</Key></Contents>" for key in keys[:2])
             more = f"<IsTruncated>true</IsTruncated><NextContinuationToken>{escape(keys[1])}</NextContinuationToken>" if len(keys) > 2 else ""
             return Answer(200, f"<ListBucketResult xmlns='x'>{listed}{more}</ListBucketResult>".encode())
+        if "uploadId" in self.query:
+            _, parts = self.server.uploads.get(self.query["uploadId"], (None, None))
+            if parts is None:
+                return Answer(404, b"<Error><Code>NoSuchUpload</Code></Error>")
+            # One a page: listings go on.
+            number = int(self.query.get("part-number-marker", 0)) + 1
+            if number not in parts:
+                return Answer(200, b"<ListPartsResult xmlns='x'><UploadId>u</UploadId><IsTruncated>false</IsTruncated></ListPartsResult>")
+            listed = f"<PartNumber>{number}</PartNumber><ETag>&quot;{hashlib.md5(parts[number]).hexdigest()}&quot;</ETag><Size>{len(parts[number])}</Size><ChecksumCRC32>{checksum(parts[number])}</ChecksumCRC32>"
+            more = f"<IsTruncated>true</IsTruncated><NextPartNumberMarker>{number}</NextPartNumberMarker>"
+            return Answer(200, f"<ListPartsResult xmlns='x'><UploadId>u</UploadId><Part>{listed}</Part>{more}</ListPartsResult>".encode())
         if self.key not in objects:
             return Answer(404, b"<Error><Code>NoSuchKey</Code></Error>")
         body = objects[self.key]
@@ -231,7 +246,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return Answer(200, etag=hashlib.md5(body).hexdigest(), content_length=str(len(body)))
 
     def serve_put(self) -> Answer:
-        sum_sent, sum_found = self.headers.get("x-amz-checksum-crc32"), base64.b64encode(zlib.crc32(self.body).to_bytes(4, "big")).decode()
+        sum_sent, sum_found = self.headers.get("x-amz-checksum-crc32"), checksum(self.body)
         if sum_sent not in (None, sum_found):
             return Answer(400, b"<Error><Code>BadDigest</Code></Error>")
         if "uploadId" in self.query:
@@ -239,11 +254,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
             if upload is None:
                 return Answer(404, b"<Error><Code>NoSuchUpload</Code></Error>")
             upload[1][int(self.query["partNumber"])] = self.body
-        elif self.headers.get("if-none-match") == "*" and self.key in self.server.objects:
+        elif self.is_other():
             return Answer(412, b"<Error><Code>PreconditionFailed</Code></Error>")
         else:
             self.server.objects[self.key] = self.body
         return Answer(200, etag=hashlib.md5(self.body).hexdigest())
+
+    def is_other(self) -> bool:
+        """Whether a condition does not hold."""
+        found = self.server.objects.get(self.key)
+        wanted = self.headers.get("if-match")
+        return self.headers.get("if-none-match") == "*" and found is not None or wanted is not None and (found is None or hashlib.md5(found).hexdigest() != wanted)
 
     def serve_post(self) -> Answer:
         if "uploads" in self.query:
@@ -255,6 +276,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return Answer(404, b"<Error><Code>NoSuchUpload</Code></Error>")
         count = self.body.count(b"<PartNumber>")
         chosen = [parts[number] for number in range(1, count + 1)]
+        sums = [text.split(b"</ChecksumCRC32>")[0].decode() for text in self.body.split(b"<ChecksumCRC32>")[1:]]
+        if sums not in ([], [checksum(part) for part in chosen]):
+            return Answer(400, b"<Error><Code>InvalidPart</Code></Error>")
         if any(len(part) < 5 << 20 for part in chosen[:-1]):
             return Answer(400, b"<Error><Code>EntityTooSmall</Code></Error>")
         self.server.objects[key] = b"".join(chosen)

@@ -100,7 +100,7 @@ def test_what_cannot_be_removed_is_said_and_goes_with_a_restart(tool, fake):
     fake.uploads["mine"] = ("p2/000.rows", {})
     fake.uploads["mine too"] = ("p/letter.txt", {})
     code, said = tool.backup(PLACE)
-    assert code == 1 and "give --restart" in said, said
+    assert code == 1 and "give --resume to go on from them, or --restart" in said, said
     code, said = tool.backup(PLACE, "--restart")
     assert code == 0, said
     # What others have there is left as it is.

@@ -10,15 +10,10 @@ import signal
 import threading
 import zlib
 
-import pytest
-from cassandra.cluster import Cluster
-
-import server as servers
-from conftest import ROWS, SECONDS_MAX, Tool, wait_until
+from conftest import KEYSPACE, ROWS, SECONDS_MAX, Tool, manifest, of, rows_in, wait_until
 from fake_s3 import BUCKET, hang
-from patient import patient
+from load import Load
 
-KEYSPACE = "CREATE KEYSPACE {} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
 TABLES = {
     "k.wide": ("(id int, n int, v text, s text static, PRIMARY KEY (id, n))", "id, n, v, s, writetime(v), ttl(v), writetime(s)"),
     "k.narrow": ("(id int PRIMARY KEY, v text, w int, l list<int>, m map<int, text>)", "id, v, w, l, m, writetime(v), writetime(w)"),
@@ -28,67 +23,6 @@ TABLES = {
     "k.dropped": ("(id int PRIMARY KEY, v text)", "id, v, writetime(v)"),
     "k.still": ("(id int PRIMARY KEY, v text)", "id, v, writetime(v)"),
 }
-
-
-class Node:
-    """A server of a test's own, and a session on it."""
-
-    def __init__(self, directory):
-        self.server = servers.Server(directory, memory="256M")
-        self.server.start()
-        self._connect()
-
-    def _connect(self):
-        host, port = self.server.state()["cql"].rsplit(":", 1)
-        self.cluster = Cluster([host], port=int(port), **patient(protocol_version=4))
-        self.session = self.cluster.connect()
-        self.http = self.server.state()["http"]
-
-    def restart(self):
-        self.cluster.shutdown()
-        self.server.restart("term")
-        self._connect()
-
-    def stop(self):
-        self.cluster.shutdown()
-        self.server.stop()
-
-    def rows(self, tables):
-        """Of each table, as text; times to live are as good as equal."""
-        found = {}
-        for name, columns in tables.items():
-            rows = self.session.execute(f"SELECT {columns} FROM {name}")
-            found[name] = sorted(str([value if column != "ttl_v" else value is not None for column, value in row._asdict().items()]) for row in rows)
-        if "k.narrow" in tables:
-            found["index"] = sorted(row.id for row in self.session.execute("SELECT id FROM k.narrow WHERE w = 3"))
-        return found
-
-
-@pytest.fixture
-def node(tmp_path):
-    """Starts servers."""
-    nodes = []
-
-    def start():
-        nodes.append(Node(tmp_path / f"node-{len(nodes)}"))
-        return nodes[-1]
-
-    yield start
-    for one in nodes:
-        one.stop()
-
-
-def of(node, directory, endpoint="http://127.0.0.1:1"):
-    directory.mkdir(exist_ok=True)
-    return Tool(node.http, endpoint, directory)
-
-
-def manifest(place):
-    return json.loads((place / "manifest.json").read_text().rsplit("crc32", 1)[0])
-
-
-def rows_in(place):
-    return sum(file["rows"] for file in manifest(place)["files"])
 
 
 def create(session):
@@ -181,55 +115,24 @@ def test_a_chain_gives_the_rows_of_each_cut(node, tmp_path):
 
 
 def test_a_chain_under_load_is_one_point_in_time(node, tmp_path):
-    """Each writer writes a row after the other, and deletes the tenth before; what comes later needs what was before."""
-    source, writers, stopping = node(), 3, threading.Event()
-    session, tool = source.session, of(source, tmp_path / "tool")
-    session.execute(KEYSPACE.format("k"))
-    session.execute("CREATE TABLE k.a (id int PRIMARY KEY, n int)")
-    session.execute("CREATE TABLE k.b (id int PRIMARY KEY, n int) WITH gc_grace_seconds = 0")
-    session.execute("CREATE TABLE k.fixed (id int PRIMARY KEY, v blob)")
+    source = node()
+    tool, load = of(source, tmp_path / "tool"), Load(source.session)
     for number in range(200):
-        session.execute("INSERT INTO k.fixed (id, v) VALUES (%s, %s)", (number, bytes(2000)))
-    written = [0] * writers
-
-    def write(writer):
-        while not stopping.is_set():
-            number = written[writer] + 1
-            session.execute("INSERT INTO k.b (id, n) VALUES (%s, %s)", (writer * 1_000_000 + number, number))
-            session.execute("DELETE FROM k.b WHERE id = %s", (writer * 1_000_000 + number - 10,))
-            session.execute("INSERT INTO k.a (id, n) VALUES (%s, %s)", (writer, number))
-            written[writer] = number
-
-    threads = [threading.Thread(target=write, args=(writer,)) for writer in range(writers)]
-    for thread in threads:
-        thread.start()
+        source.session.execute("INSERT INTO k.fixed (id, v) VALUES (%s, %s)", (number, bytes(2000)))
     places, before = [], []
-    try:
+    with load.running():
         for number in range(4):
-            before.append(sum(written))
-            until = [one + 30 for one in written]
-            wait_until(lambda: all(one >= want for one, want in zip(written, until, strict=True)))  # noqa: B023
+            before.append(load.count())
+            load.wait(30)
             places.append(tmp_path / f"backup-{number}")
             tool.must("backup", "--to", places[-1], *(("--incremental-from", places[-2]) if number else ()))
-    finally:
-        stopping.set()
-        for thread in threads:
-            thread.join()
     # Of what was written meanwhile, which is more where a backup takes longer.
-    assert rows_in(places[3]) < max(5000, 3 * (sum(written) - before[2]))
+    assert rows_in(places[3]) < max(5000, 3 * (load.count() - before[2]))
     for place in (places[1], places[3]):
         target = node()
         of(target, tmp_path / "restore").restore(place)
-        last = {row.id: row.n for row in target.session.execute("SELECT id, n FROM k.a")}
-        found = {}
-        for row in target.session.execute("SELECT id, n FROM k.b"):
-            found.setdefault(row.id // 1_000_000, set()).add(row.n)
+        load.check(target.session)
         assert target.session.execute("SELECT count(*) FROM k.fixed").one()[0] == 200
-        for writer in range(writers):
-            n, there = last[writer], found[writer]
-            # After the n-th row of a there is the n-th of b without those up to n - 10; the next one may have begun.
-            allowed = [set(range(n - 9, n + 1)), set(range(n - 9, n + 2)), set(range(n - 8, n + 2))]
-            assert there in allowed, (place, writer, n, sorted(there))
 
 
 def test_links_that_are_missing_changed_or_of_others_are_refused(node, tmp_path):

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from conftest import PARTS, ROWS, Tool, s3_client, wait_until
+from conftest import PARTS, ROWS, Tool, s3_client, wait_idle, wait_until
 from fake_s3 import BUCKET
 
 FILES = ["000.rows", "001.rows", "manifest.json", "schema.json"]
@@ -22,6 +22,9 @@ class Place:
 
     def uploads(self):
         return self.client.list_multipart_uploads(Bucket=BUCKET, Prefix=f"{self.prefix}/").get("Uploads", [])
+
+    def parts(self, upload):
+        return self.client.list_parts(Bucket=BUCKET, Key=upload["Key"], UploadId=upload["UploadId"]).get("Parts", [])
 
     def get(self, name):
         return self.client.get_object(Bucket=BUCKET, Key=f"{self.prefix}/{name}")["Body"].read()
@@ -96,7 +99,7 @@ def in_its_middle(tool, place, end, started=None):
     for rate in ("8MiB", "2MiB", "512KiB"):
         there = Place(place.url, f"{place.prefix} {rate}")
         slow = started("backup", "--to", there.name, *PARTS, "--rate-limit", rate)
-        wait_until(lambda there=there, slow=slow: there.uploads() or slow.poll() is not None)
+        wait_until(lambda there=there, slow=slow: any(map(there.parts, there.uploads())) or slow.poll() is not None)
         end(slow)
         code, said = tool.end(slow)
         if code != 0:
@@ -138,7 +141,7 @@ def test_signals_that_are_ignored_stay_so_and_the_others_are_heard(tool, place, 
 
 def test_a_killed_backup_is_taken_anew_and_leaves_no_parts(tool, place):
     place, code, said = in_its_middle(tool, place, lambda slow: slow.kill())
-    assert place.uploads() and place.names() == ["unfinished.json"]
+    assert place.uploads() and place.names() == ["resume.json", "unfinished.json"]
     code, said = tool.backup(place.name)
     assert code == 1 and "holds a backup that was interrupted, or that another" in said and "--restart" in said, said
     code, said = tool.run("backup", "verify", place.name)
@@ -146,6 +149,20 @@ def test_a_killed_backup_is_taken_anew_and_leaves_no_parts(tool, place):
     code, said = tool.backup(place.name, "--restart")
     assert code == 0, said
     assert place.names() == FILES and not place.uploads()
+
+
+def test_a_killed_backup_goes_on_from_the_parts_that_it_has_sent(tool, place, database):
+    place, _, _ = in_its_middle(tool, place, lambda slow: slow.kill())
+    wait_idle(tool.http)
+    (upload,) = [upload for upload in place.uploads() if place.parts(upload)][:1]
+    said = tool.must("backup", "--to", place.name, *PARTS, "--resume")
+    assert "going on with the backup that was interrupted after" in said and "of them before it was interrupted" in said, said
+    name = upload["Key"].rsplit("/", 1)[-1]
+    assert name in place.names() and {"resume.json", "unfinished.json"}.isdisjoint(place.names()) and not place.uploads()
+    assert f"{ROWS} rows" in tool.must("backup", "verify", place.name)
+    database.drop()
+    tool.restore(place.name)
+    database.check()
 
 
 def test_damage_is_found_and_nothing_is_restored(tool, place, tmp_path):

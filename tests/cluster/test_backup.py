@@ -1,6 +1,8 @@
 """`tarndb backup` of a cluster under load, and `tarndb restore` into one of another size."""
 
 import contextlib
+import json
+import os
 import shutil
 import subprocess
 import threading
@@ -12,6 +14,7 @@ from ledger import Ledger
 from nodes import FAILURES, running, until
 
 WRITERS = 4
+LARGE, LARGE_BYTES = 300, 10_000
 REPLICATED = "{{'class': 'SimpleStrategy', 'replication_factor': {}}}"
 
 
@@ -44,6 +47,11 @@ class Chains:
         session.execute("CREATE TABLE k.a (id int PRIMARY KEY, n int)")
         session.execute("CREATE TABLE one.b (id int PRIMARY KEY, n int)")
         session.execute("CREATE TABLE k.journal (id int, n int, PRIMARY KEY (id, n))")
+        # More than one chunk for each core.
+        session.execute("CREATE TABLE k.large (id int PRIMARY KEY, v blob)")
+        insert = session.prepare("INSERT INTO k.large (id, v) VALUES (?, ?)")
+        for number in range(LARGE):
+            session.execute(insert, (number, os.urandom(LARGE_BYTES)))
 
     @contextlib.contextmanager
     def load(self, cluster):
@@ -88,10 +96,15 @@ class Chains:
                 said = f"writer {writer}: a {a}, b {b}, journal {last} with {count} rows, written {self.written[writer]}"
                 assert a - 1 <= b <= a and b - 1 <= last <= b and count == last, said
                 assert a <= self.written[writer] + 1, said
+            assert one("SELECT count(*) FROM k.large") == LARGE
+
+
+def bytes_in(directory) -> int:
+    return sum(path.stat().st_size for path in directory.glob("*.rows"))
 
 
 def test_a_backup_under_load_is_one_point_in_time_in_a_cluster_of_another_size(cluster, start_cluster):
-    directory, later = cluster.directory / "backup", cluster.directory / "later"
+    directory, later, resumed = (cluster.directory / name for name in ("backup", "later", "resumed"))
     chains, ledger = Chains(), Ledger()
     with cluster.session() as session:
         chains.create(session)
@@ -118,17 +131,33 @@ def test_a_backup_under_load_is_one_point_in_time_in_a_cluster_of_another_size(c
         chains.wait(5)
         must(backup)
         chains.wait(5)
+        # Again one dies in the middle, and what is stored stays.
+        for rate in ("512KiB", "128KiB", "64KiB"):
+            slow = tarndb(cluster, "backup", "--to", resumed, "--resume", "--rate-limit", rate)
+            until("rows come", lambda: bytes_in(resumed) > LARGE * LARGE_BYTES / 4 or slow.poll() is not None, 120)  # noqa: B023
+            cluster.nodes[1].kill()
+            code, said = ended(slow)
+            cluster.nodes[1].start()
+            cluster.settle()
+            if code != 0:
+                break
+            shutil.rmtree(resumed)
+        assert code != 0 and f"What it has stored in {resumed} stays there" in said, said
         # Whoever leads slots is another one now: what is left out does not rest on that.
-        cluster.nodes[1].kill()
-        cluster.nodes[1].start()
-        cluster.settle()
+        chains.wait(5)
+        before = bytes_in(resumed)
+        said = must(tarndb(cluster, "backup", "--to", resumed, "--resume"))
+        assert "going on with the backup that was interrupted after" in said, said
+        manifest = json.loads((resumed / "manifest.json").read_text().rsplit("crc32", 1)[0])
+        stored = sum(file["bytes"] for attempt in manifest["interrupted"] for file in attempt["files"])
+        assert before >= stored > LARGE * LARGE_BYTES / 8, (before, stored)
         chains.wait(5)
         must(tarndb(cluster, "backup", "--to", later, "--incremental-from", directory))
         chains.wait(5)
     assert "is whole: keyspaces k, one, 3 files" in must(subprocess.Popen(
         [servers.binary(), "backup", "verify", str(directory)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ))
-    for place in (directory, later):
+    for place in (directory, later, resumed):
         other = start_cluster(2)
         must(tarndb(other, "restore", "--from", place))
         chains.check(other)

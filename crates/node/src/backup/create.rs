@@ -44,8 +44,9 @@ impl SchemaChange for CreateTables {
 }
 
 impl Core {
-    pub(super) fn create_tables<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, create: CreateTables) {
-        let action = SchemaAction::Change(Box::new(create));
+    /// Asks core 0 for a change of a restore.
+    pub(super) fn change_restored<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, change: impl SchemaChange + 'static) {
+        let action = SchemaAction::Change(Box::new(change));
         let request = SchemaRequest { origin: self.core, request: NOBODY, action };
         reactor.send(CoreId(0), Message::ChangeSchema(Box::new(request)));
     }

@@ -13,6 +13,7 @@ mod frames;
 mod port;
 mod restore;
 mod restores;
+mod roles;
 mod scan;
 mod session;
 mod turn;

@@ -1,9 +1,10 @@
 //! Where threads leave requests for cores. A core looks at one number in each turn.
 
 use super::frames::FrameSender;
-use model::Schema;
-use std::collections::VecDeque;
+use model::{Role, Schema};
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -64,6 +65,13 @@ pub enum BackupRequest {
     Create {
         /// What to make; its ids are the backup's, its uuids those that the tables get. A table that is there with its uuid is left as it is.
         schema: Schema,
+        /// Where a refusal goes. Success is seen in the schema.
+        refused: Sender<String>,
+    },
+    /// Make roles as they are in a backup, those that do not exist.
+    CreateRoles {
+        /// By name.
+        roles: BTreeMap<String, Arc<Role>>,
         /// Where a refusal goes. Success is seen in the schema.
         refused: Sender<String>,
     },

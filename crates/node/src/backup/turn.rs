@@ -3,6 +3,7 @@
 use super::create::CreateTables;
 use super::frames::{FrameKind, FrameSender};
 use super::port::{BackupRequest, PlaceReport};
+use super::roles::CreateRoles;
 use super::session::{CoreBackup, Pause, Place};
 use crate::cluster::Rest;
 use crate::core::Core;
@@ -73,7 +74,8 @@ impl Core {
                 let _ = answer.send(reports(&keyspaces, &self.backup_places(&keyspaces)));
             }
             BackupRequest::Restore { rows, answer } => self.restore_rows(reactor, rows, answer),
-            BackupRequest::Create { schema, refused } => self.create_tables(reactor, CreateTables { schema, refused }),
+            BackupRequest::Create { schema, refused } => self.change_restored(reactor, CreateTables { schema, refused }),
+            BackupRequest::CreateRoles { roles, refused } => self.change_restored(reactor, CreateRoles { roles, refused }),
         }
     }
 

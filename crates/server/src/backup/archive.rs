@@ -1,35 +1,48 @@
 //! A backup that is there, opened to be read.
+//!
+//! It has a layer for each attempt at it, the newest first: an image of a row in a newer layer replaces those in older ones.
 
+use super::chunks::{Chunks, LayerEnd};
+use super::client::Roles;
 use super::encryption::{BackupCipher, Place};
 use super::error::BackupError;
-use super::format::{CHUNK_BYTES_MAX, FileEntry, HEAD_BYTES, MANIFEST, Manifest, SCHEMA, checksum_of, rows_file_number};
+use super::format::{Attempt, FileEntry, Manifest, ROLES, SCHEMA};
 use super::location::Location;
 use super::source::Source;
 use crate::cli::BackupKeyArguments;
 use crate::s3::S3Arguments;
 use model::{Schema, schema_blob};
-use std::io::{BufReader, Read};
 use std::sync::Arc;
 
 /// A whole backup.
 pub(crate) struct Archive {
-    source: Source,
+    source: Arc<Source>,
     pub(crate) manifest: Manifest,
     /// Of the manifest.
     pub(crate) digest: String,
-    cipher: Option<Arc<BackupCipher>>,
+    /// The last attempt, and those before it.
+    pub(crate) layers: Vec<Layer>,
 }
 
-impl Archive {
-    /// Opens the backup at a place.
-    pub(crate) fn open(place: &Location, s3: &S3Arguments, key: &BackupKeyArguments) -> Result<Self, BackupError> {
-        Self::of(Source::open(place, s3)?, key)
-    }
+/// The files of an attempt at a backup.
+pub(crate) struct Layer {
+    source: Arc<Source>,
+    pub(crate) files: Vec<FileEntry>,
+    cipher: Option<Arc<BackupCipher>>,
+    pub(crate) end: LayerEnd,
+}
 
-    fn of(source: Source, key: &BackupKeyArguments) -> Result<Self, BackupError> {
-        let (manifest, digest) = Manifest::read(&source)?;
-        let cipher = key.open(manifest.encryption.as_ref())?.map(Arc::new);
-        Ok(Self { source, manifest, digest, cipher })
+impl Layer {
+    /// Opens attempts, as those that were interrupted.
+    pub(crate) fn open(source: &Arc<Source>, attempts: &[Attempt], key: &BackupKeyArguments) -> Result<Vec<Self>, BackupError> {
+        let ciphers = if attempts.is_empty() { Vec::new() } else { key.open(attempts.iter().map(|attempt| attempt.encryption.as_ref()))? };
+        let layer = |(attempt, cipher): (&Attempt, Option<BackupCipher>)| Self {
+            source: Arc::clone(source),
+            files: attempt.files.clone(),
+            cipher: cipher.map(Arc::new),
+            end: LayerEnd::Interrupted,
+        };
+        Ok(attempts.iter().zip(ciphers).map(layer).collect())
     }
 
     /// Where it is.
@@ -39,18 +52,49 @@ impl Archive {
 
     /// The chunks of one of its files.
     pub(crate) fn chunks(&self, entry: &FileEntry) -> Result<Chunks, BackupError> {
-        Chunks::open(&self.source, entry, self.cipher.clone())
+        Chunks::open(&self.source, entry, self.cipher.clone(), self.end)
+    }
+}
+
+impl Archive {
+    /// Opens the backup at a place.
+    pub(crate) fn open(place: &Location, s3: &S3Arguments, key: &BackupKeyArguments) -> Result<Self, BackupError> {
+        Self::of(Source::open(place, s3)?, key)
+    }
+
+    fn of(source: Source, key: &BackupKeyArguments) -> Result<Self, BackupError> {
+        let ((manifest, digest), source) = (Manifest::read(&source)?, Arc::new(source));
+        let last = Attempt { encryption: manifest.encryption.clone(), files: manifest.files.clone() };
+        let attempts: Vec<Attempt> = std::iter::once(last).chain(manifest.interrupted.iter().cloned()).collect();
+        let mut layers = Layer::open(&source, &attempts, key)?;
+        layers[0].end = LayerEnd::Cut;
+        Ok(Self { source, manifest, digest, layers })
+    }
+
+    /// Where it is.
+    pub(crate) fn place(&self) -> Location {
+        self.source.place()
     }
 
     /// The schema at the cut.
     pub(crate) fn schema(&self) -> Result<Schema, BackupError> {
-        let damaged = |why| BackupError::Damaged { file: SCHEMA.to_owned(), at: 0, why };
-        let stored = self.source.read(SCHEMA)?.ok_or_else(|| damaged("it is not there"))?;
-        if base::checksum(&stored) != self.manifest.schema_crc32 {
+        self.document(SCHEMA, self.manifest.schema_crc32, Place::SCHEMA)
+    }
+
+    /// The roles at the cut, if it has any.
+    pub(crate) fn roles(&self) -> Result<Option<Roles>, BackupError> {
+        let Some(entry) = &self.manifest.roles else { return Ok(None) };
+        self.document(ROLES, entry.crc32, Place::ROLES).map(|schema| Some(schema.roles))
+    }
+
+    fn document(&self, name: &str, crc32: u32, place: Place) -> Result<Schema, BackupError> {
+        let damaged = |why| BackupError::Damaged { file: name.to_owned(), at: 0, why };
+        let stored = self.source.read(name)?.ok_or_else(|| damaged("it is not there"))?;
+        if base::checksum(&stored) != crc32 {
             return Err(damaged("its checksum is wrong"));
         }
-        let blob = match &self.cipher {
-            Some(cipher) => cipher.open(Place::SCHEMA, &self.manifest.sealed(), stored),
+        let blob = match &self.layers[0].cipher {
+            Some(cipher) => cipher.open(place, &self.manifest.sealed(), stored),
             None => Some(stored),
         };
         let blob = blob.ok_or_else(|| damaged("it is not what was encrypted, or the manifest was changed"))?;
@@ -58,92 +102,12 @@ impl Archive {
     }
 }
 
-/// The chunks of a file, in order.
-pub(crate) struct Chunks {
-    name: String,
-    number: u32,
-    cipher: Option<Arc<BackupCipher>>,
-    file: BufReader<Box<dyn Read + Send>>,
-    left: u64,
-    at: u64,
-    chunk: u64,
-}
-
-impl Chunks {
-    fn open(source: &Source, entry: &FileEntry, cipher: Option<Arc<BackupCipher>>) -> Result<Self, BackupError> {
-        let damaged = |file: &str, at, why| BackupError::Damaged { file: file.to_owned(), at, why };
-        let number = rows_file_number(&entry.name).ok_or_else(|| damaged(MANIFEST, 0, "it lists what is no file of rows"))?;
-        let (file, bytes) = source.open_file(&entry.name)?.ok_or_else(|| damaged(&entry.name, 0, "it is not there"))?;
-        if bytes != entry.bytes {
-            return Err(damaged(&entry.name, bytes.min(entry.bytes), "it has another length"));
-        }
-        let (name, file) = (entry.name.clone(), BufReader::with_capacity(1 << 20, file));
-        Ok(Self { name, number, cipher, file, left: bytes, at: 0, chunk: 0 })
-    }
-
-    fn read(&mut self, bytes: usize) -> Result<Vec<u8>, BackupError> {
-        if self.left < bytes as u64 {
-            return Err(self.damaged("it ends in the middle of a chunk"));
-        }
-        let mut read = vec![0; bytes];
-        self.file.read_exact(&mut read).map_err(|source| BackupError::File { path: self.name.clone().into(), source })?;
-        self.left -= bytes as u64;
-        Ok(read)
-    }
-
-    fn damaged(&self, why: &'static str) -> BackupError {
-        BackupError::Damaged { file: self.name.clone(), at: self.at, why }
-    }
-
-    /// The next chunk's rows.
-    pub(crate) fn next(&mut self) -> Result<Option<Vec<u8>>, BackupError> {
-        if self.left == 0 {
-            return Ok(None);
-        }
-        let head = self.read(HEAD_BYTES)?;
-        let number = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
-        let (stored, raw, checksum) = (number(0), number(4), number(8));
-        if stored > CHUNK_BYTES_MAX || raw > CHUNK_BYTES_MAX {
-            return Err(self.damaged("a chunk's length is not possible"));
-        }
-        let bytes = self.read(stored as usize)?;
-        if checksum_of(&head[..8], &bytes) != checksum {
-            return Err(self.damaged("its checksum is wrong"));
-        }
-        let opened = match &self.cipher {
-            Some(cipher) => cipher.open(Place::chunk(self.number, self.chunk), &raw.to_le_bytes(), bytes),
-            None => Some(bytes),
-        };
-        let compressed = opened.ok_or_else(|| self.damaged("it is not what was encrypted"))?;
-        let rows = lz4_flex::block::decompress(&compressed, raw as usize).map_err(|_| self.damaged("it cannot be decompressed"))?;
-        self.at += HEAD_BYTES as u64 + u64::from(stored);
-        self.chunk += 1;
-        Ok(Some(rows))
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::format::chunk;
+    use super::super::format::{MANIFEST, chunk};
     use super::*;
     use crate::testing::Folder;
-
-    #[test]
-    fn no_changed_bit_of_a_chunk_passes() {
-        let folder = Folder::made("chunk");
-        let bytes = chunk(b"rows rows rows rows rows", Place::chunk(0, 0), None);
-        let entry = FileEntry { name: "000.rows".to_owned(), bytes: bytes.len() as u64, chunks: 1, rows: 1 };
-        for bit in 0..=bytes.len() * 8 {
-            let mut changed = bytes.clone();
-            if let Some(byte) = changed.get_mut(bit / 8) {
-                *byte ^= 1 << (bit % 8);
-            }
-            std::fs::write(folder.join("000.rows"), &changed).unwrap();
-            let read = Chunks::open(&Source::Folder(folder.to_path_buf()), &entry, None).unwrap().next();
-            assert_eq!(read.is_ok(), bit == bytes.len() * 8, "bit {bit}");
-        }
-    }
 
     #[test]
     fn what_is_encrypted_opens_at_its_place_only_and_beside_its_manifest() {
@@ -155,15 +119,18 @@ mod tests {
         let [one, two] = [b"rows one", b"rows two"].map(|rows| chunk(rows, Place::chunk(0, u64::from(rows[5] == b't')), Some(&cipher)));
         let entry = FileEntry { name: "000.rows".to_owned(), bytes: (one.len() + two.len()) as u64, chunks: 2, rows: 2 };
         let mut manifest = Manifest {
-            format: Manifest::format_of(true, false),
+            format: 0,
             version: String::new(),
             taken_s: 1,
             keyspaces: vec!["k".to_owned()],
             schema_crc32: 0,
             encryption: Some(wrapped),
             previous: None,
+            roles: None,
+            interrupted: Vec::new(),
             files: vec![entry.clone()],
-        };
+        }
+        .with_format();
         let schema = cipher.seal(Place::SCHEMA, &manifest.sealed(), schema_blob::encode(&Schema::empty()));
         manifest.schema_crc32 = base::checksum(&schema);
         std::fs::write(folder.join(SCHEMA), schema).unwrap();
@@ -173,7 +140,7 @@ mod tests {
         };
         let first = |chunks: [&[u8]; 2]| {
             std::fs::write(folder.join("000.rows"), chunks.concat()).unwrap();
-            open(&manifest).chunks(&entry).unwrap().next()
+            open(&manifest).layers[0].chunks(&entry).unwrap().next()
         };
         assert_eq!(first([&one, &two]).unwrap().unwrap(), b"rows one");
         assert!(first([&two, &one]).is_err(), "each has a good checksum");

@@ -1,9 +1,10 @@
-//! A backup with those that it goes on from: the newest first, a full one last.
+//! A backup with those that it goes on from: the newest first, a full one last. Each is a layer, or several: one for each attempt at it.
 //!
-//! An image of a row in a newer link replaces those in older ones. So a restore goes from the newest link to the oldest, and passes over rows whose
+//! An image of a row in a newer layer replaces those in older ones. So a restore goes from the newest layer to the oldest, and passes over rows whose
 //! keys it has met in a newer one: it never writes what is not of the last cut.
 
-use super::archive::Archive;
+use super::archive::{Archive, Layer};
+use super::chunks::Chunks;
 use super::error::BackupError;
 use super::format::{FileEntry, MANIFEST, Previous};
 use super::location::Location;
@@ -21,6 +22,8 @@ pub(super) type Digest = [u8; 16];
 
 /// A backup and all that it needs.
 pub(crate) struct Chain {
+    /// What attempts at a backup have stored that is not whole yet, the newest first; they go on from the links.
+    unfinished: Vec<Layer>,
     /// The newest first.
     pub(crate) links: Vec<Archive>,
 }
@@ -38,7 +41,12 @@ impl Chain {
             let found = find(&last.place(), previous, s3, key)?;
             links.push(found);
         }
-        Ok(Self { links })
+        Ok(Self { unfinished: Vec::new(), links })
+    }
+
+    /// What an unfinished backup has stored, over the chain that it goes on from.
+    pub(super) fn unfinished(unfinished: Vec<Layer>, previous: Option<Self>) -> Self {
+        Self { unfinished, links: previous.map(|previous| previous.links).unwrap_or_default() }
     }
 
     /// The backup itself.
@@ -46,11 +54,30 @@ impl Chain {
         &self.links[0]
     }
 
-    /// All files of rows, in the order of a restore: the number of the link, and the file.
+    /// All layers, the newest first.
+    pub(crate) fn layers(&self) -> Vec<&Layer> {
+        self.unfinished.iter().chain(self.links.iter().flat_map(|link| &link.layers)).collect()
+    }
+
+    /// All files of rows, in the order of a restore: the number of the layer, and the file.
     pub(crate) fn files(&self) -> Vec<(usize, FileEntry)> {
-        let files =
-            |(number, link): (usize, &Archive)| link.manifest.files.iter().map(move |file| (number, file.clone())).collect::<Vec<_>>();
-        self.links.iter().enumerate().flat_map(files).collect()
+        let files = |(number, layer): (usize, &Layer)| layer.files.iter().map(move |file| (number, file.clone())).collect::<Vec<_>>();
+        self.layers().into_iter().enumerate().flat_map(files).collect()
+    }
+
+    /// A fault in a layer: what is damaged of an unfinished backup is no reason to look for a copy of it.
+    pub(super) fn blame(&self, layer: usize, error: BackupError) -> BackupError {
+        match (self.unfinished.get(layer), error) {
+            (Some(layer), BackupError::Damaged { file, at, why }) => {
+                BackupError::NotResumable { place: layer.place(), why: format!("{file} is damaged at byte {at}: {why}") }
+            }
+            (_, error) => error,
+        }
+    }
+
+    /// The chunks of a file of a layer.
+    pub(crate) fn chunks(&self, layer: usize, entry: &FileEntry) -> Result<Chunks, BackupError> {
+        self.layers()[layer].chunks(entry)
     }
 }
 
@@ -75,21 +102,21 @@ fn find(place: &Location, previous: &Previous, s3: &S3Arguments, key: &BackupKey
     Err(fault.unwrap_or_else(missing))
 }
 
-/// Keys that a restore has met in newer links.
+/// Keys that a restore has met in newer layers.
 #[derive(Default)]
 pub(super) struct Met {
     newer: HashSet<Digest>,
-    /// Those of this link: of two images in it the later one counts.
+    /// Those of this layer: of two images in it the later one counts.
     here: HashSet<Digest>,
-    link: usize,
+    layer: usize,
 }
 
 impl Met {
-    /// Whether the row is not replaced by a newer link.
-    pub(super) fn takes(&mut self, link: usize, is_oldest: bool, row: &EncodedRow<'_>) -> bool {
-        if link != self.link {
+    /// Whether the row is not replaced by a newer layer.
+    pub(super) fn takes(&mut self, layer: usize, is_oldest: bool, row: &EncodedRow<'_>) -> bool {
+        if layer != self.layer {
             self.newer.extend(std::mem::take(&mut self.here));
-            self.link = link;
+            self.layer = layer;
         }
         if is_oldest && self.newer.is_empty() {
             return true;
@@ -140,15 +167,18 @@ pub(super) mod tests {
         let entry =
             FileEntry { name: "000.rows".to_owned(), bytes: bytes.len() as u64, chunks: 1, rows: ReceivedRows::new(rows).count() as u64 };
         let manifest = Manifest {
-            format: Manifest::format_of(false, previous.is_some()),
+            format: 0,
             version: String::new(),
             taken_s: 1,
             keyspaces: Vec::new(),
             schema_crc32: base::checksum(&schema),
             encryption: None,
             previous,
+            roles: None,
+            interrupted: Vec::new(),
             files: vec![entry],
-        };
+        }
+        .with_format();
         for (name, bytes) in [("000.rows", bytes), (SCHEMA, schema), (MANIFEST, manifest.to_bytes())] {
             std::fs::write(folder.join(name), bytes).unwrap();
         }

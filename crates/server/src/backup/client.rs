@@ -4,8 +4,12 @@ use super::endpoint::Places;
 use super::error::BackupError;
 use crate::cli::NodeArguments;
 use crate::operate::{Asked, OperateError};
-use model::{Schema, schema_blob};
-use std::collections::BTreeSet;
+use model::{Role, Schema, schema_blob};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Roles by name.
+pub(crate) type Roles = BTreeMap<String, Arc<Role>>;
 
 /// Nodes, by their HTTP ports.
 pub(crate) struct Nodes(pub(crate) Vec<Asked>);
@@ -26,9 +30,15 @@ impl Nodes {
         decode(&self.0[0], &self.0[0].send("/backup/schema", &[])?)
     }
 
-    /// The schema as each node knows it.
-    pub(crate) fn schemas(&self) -> Result<Vec<Schema>, BackupError> {
-        let answers = self.all("/backup/schema", &[]).into_iter().zip(&self.0);
+    /// The roles as the first node knows them.
+    pub(crate) fn roles(&self) -> Result<Roles, BackupError> {
+        decode(&self.0[0], &self.0[0].send("/backup/roles", &[])?).map(|schema| schema.roles)
+    }
+
+    /// The schema as each node knows it, with roles if they are asked for.
+    pub(crate) fn schemas(&self, has_roles: bool) -> Result<Vec<Schema>, BackupError> {
+        let target = if has_roles { "/backup/roles" } else { "/backup/schema" };
+        let answers = self.all(target, &[]).into_iter().zip(&self.0);
         answers.map(|(answer, node)| decode(node, &answer?)).collect()
     }
 

@@ -6,8 +6,12 @@
 //! Rows that come after the cut that holds are not in the backup, so they say nothing of it: each key keeps before which cut it was first seen. Once a key was written, all
 //! its later images are, for one that is left out would not replace the one before. Entries of logs of batches are never left out: an entry of an
 //! earlier backup was done since, and a restore takes those of the newest alone.
+//!
+//! An attempt at this backup that was interrupted is compared with as a backup before is. It may have an image of a row that came after a void row of its key, for it ends at no cut.
+//! So a key with a void row counts as there: it is void in the new attempt once more, or written.
 
 use super::chain::{Chain, Digest, Met, digest, key_digest};
+use super::chunks::LayerEnd;
 use super::error::BackupError;
 use super::interrupt;
 use base::TableId;
@@ -37,10 +41,10 @@ impl Earlier {
     /// Reads a chain.
     pub(super) fn read(chain: &Chain) -> Result<Self, BackupError> {
         let mut shards: Vec<HashMap<Digest, Known>> = (0..SHARDS).map(|_| HashMap::new()).collect();
-        each_row(chain, |row| {
+        each_row(chain, |row, end| {
             let (key, digest) = (key_digest(row), row_digest(row));
             let shard = &mut shards[shard_of(&key)];
-            if is_void(row) {
+            if is_void(row) && end == LayerEnd::Cut {
                 shard.remove(&key);
             } else {
                 shard.insert(key, Known { row: digest, seen_before: NEVER, is_written: false });
@@ -87,26 +91,28 @@ impl Earlier {
         if gone.is_empty() {
             return Ok(());
         }
-        each_row(chain, |row| {
+        each_row(chain, |row, _| {
             if gone.remove(&key_digest(row)) && tables.contains(&row.key.table) { take(void(&row.key).bytes()) } else { Ok(()) }
         })?;
         if gone.is_empty() { Ok(()) } else { Err(BackupError::Ended { why: "the backup before has changed meanwhile".to_owned() }) }
     }
 }
 
-/// The rows of a chain but those of logs of batches: each that is not replaced by a newer link; of two images in one link the later one comes later.
-fn each_row(chain: &Chain, mut take: impl FnMut(&EncodedRow<'_>) -> Result<(), BackupError>) -> Result<(), BackupError> {
-    let (mut met, oldest) = (Met::default(), chain.links.len() - 1);
-    for (link, entry) in chain.files() {
-        let mut chunks = chain.links[link].chunks(&entry)?;
-        while let Some(rows) = chunks.next()? {
+/// The rows of a chain but those of logs of batches, and how their layer has ended: each that is not replaced by a newer layer; of two images in one layer the later one comes later.
+fn each_row(chain: &Chain, mut take: impl FnMut(&EncodedRow<'_>, LayerEnd) -> Result<(), BackupError>) -> Result<(), BackupError> {
+    let (mut met, layers) = (Met::default(), chain.layers());
+    for (number, entry) in chain.files() {
+        let (layer, is_oldest) = (layers[number], number == layers.len() - 1);
+        let blame = |error| chain.blame(number, error);
+        let mut chunks = layer.chunks(&entry).map_err(blame)?;
+        while let Some(rows) = chunks.next().map_err(blame)? {
             interrupt::check()?;
             for row in ReceivedRows::new(&rows) {
                 let malformed = |_| BackupError::Damaged { file: entry.name.clone(), at: 0, why: "a row is malformed" };
                 let row = row.map_err(malformed)?;
                 let is_log = batch_log(row.key.table) == row.key.table;
-                if !is_log && met.takes(link, link == oldest, &row) {
-                    take(&row)?;
+                if !is_log && met.takes(number, is_oldest, &row) {
+                    take(&row, layer.end)?;
                 }
             }
         }

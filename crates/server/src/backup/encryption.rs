@@ -32,6 +32,7 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) const SCHEMA: Self = Self { file: u32::MAX, chunk: 0 };
+    pub(crate) const ROLES: Self = Self { file: u32::MAX, chunk: 1 };
 
     pub(crate) const fn chunk(file: u32, chunk: u64) -> Self {
         Self { file, chunk }
@@ -71,22 +72,28 @@ impl BackupKeyArguments {
         Ok(Some((BackupCipher::new(&data_key), key)))
     }
 
-    /// The cipher of a backup that is there.
-    pub(crate) fn open(&self, wrapped: Option<&WrappedKey>) -> Result<Option<BackupCipher>, BackupError> {
-        let (source, wrapped) = match (self.source(), wrapped) {
-            (None, None) => return Ok(None),
-            (Some(_), None) => return Err(BackupError::Plain),
-            (None, Some(wrapped)) => return Err(BackupError::Encrypted { master_key: wrapped.master_key.clone() }),
-            (Some(source), Some(wrapped)) => (source, wrapped),
-        };
-        let masters = source.read()?;
-        match masters.iter().find_map(|master| wrapped.unwrap_by(master)) {
-            Some(data_key) => Ok(Some(BackupCipher::new(&data_key))),
-            None => {
-                let given = masters.iter().map(MasterKey::name).collect::<Vec<_>>().join(", ");
-                Err(BackupError::WrongKey { wanted: wrapped.master_key.clone(), given })
+    /// The ciphers of attempts at a backup that is there.
+    pub(crate) fn open<'a>(
+        &self,
+        wrapped: impl IntoIterator<Item = Option<&'a WrappedKey>>,
+    ) -> Result<Vec<Option<BackupCipher>>, BackupError> {
+        let masters = self.source().map(|source| source.read()).transpose()?;
+        let open = |wrapped: Option<&WrappedKey>| {
+            let (masters, wrapped) = match (&masters, wrapped) {
+                (None, None) => return Ok(None),
+                (Some(_), None) => return Err(BackupError::Plain),
+                (None, Some(wrapped)) => return Err(BackupError::Encrypted { master_key: wrapped.master_key.clone() }),
+                (Some(masters), Some(wrapped)) => (masters, wrapped),
+            };
+            match masters.iter().find_map(|master| wrapped.unwrap_by(master)) {
+                Some(data_key) => Ok(Some(BackupCipher::new(&data_key))),
+                None => {
+                    let given = masters.iter().map(MasterKey::name).collect::<Vec<_>>().join(", ");
+                    Err(BackupError::WrongKey { wanted: wrapped.master_key.clone(), given })
+                }
             }
-        }
+        };
+        wrapped.into_iter().map(open).collect()
     }
 }
 

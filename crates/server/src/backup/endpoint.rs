@@ -3,12 +3,14 @@
 //! | request | answers |
 //! |---|---|
 //! | `POST /backup/schema` | the schema without roles, as `schema.json` |
+//! | `POST /backup/roles` | the same with roles |
 //! | `POST /backup/start?session=S&buffer=BYTES`, keyspaces as body | the slots that this node is primary of: [`Places`] |
 //! | `POST /backup/rows?session=S&core=N` | the stream of a core, until its end |
 //! | `POST /backup/cut`, `/backup/release?session=S&number=N` | 200, or 409 when there is no such cut |
 //! | `POST /backup/end?session=S[&whole=1]` | 200; without a session any backup ends |
 //! | `POST /restore/places`, keyspaces as body | as of `/backup/start` |
 //! | `POST /restore/tables`, a schema as body | 200 once they are there, or 409 and why not |
+//! | `POST /restore/roles`, a schema as body | 200 once roles of all its names are there, or 409 and why not |
 //! | `POST /restore/rows`, rows as body | 200 once they are stored on all replicas, 503: try again |
 //!
 //! Keyspaces are a JSON list of names.
@@ -51,6 +53,7 @@ pub(crate) fn answer(board: &Board, streams: &Streams, target: &Target<'_>, body
     let port = board.backup();
     match target.path {
         "/backup/schema" => Ok(schema_blob::encode(&Schema { roles: BTreeMap::new(), ..Schema::clone(&board.schema()) })),
+        "/backup/roles" => Ok(schema_blob::encode(&board.schema())),
         "/backup/start" => start(port, streams, target, keyspaces(body)?, asker),
         "/backup/cut" | "/backup/release" => {
             let (session, number) = (target.number("session")?, target.number("number")?);
@@ -67,6 +70,7 @@ pub(crate) fn answer(board: &Board, streams: &Streams, target: &Target<'_>, body
             places(port, ask_all(port, |answer| BackupRequest::Places { keyspaces: keyspaces.clone(), answer })?)
         }
         "/restore/tables" => create(board, body),
+        "/restore/roles" => create_roles(board, body),
         "/restore/rows" => restore(port, body),
         _ => Err(("404 Not Found", "there is no such request".to_owned())),
     }
@@ -155,6 +159,23 @@ fn create(board: &Board, body: &[u8]) -> Answer {
     let schema = schema_blob::decode(body).map_err(|error| (BAD, error.to_string()))?;
     let (refused, refusal) = channel();
     board.backup().ask(0, BackupRequest::Create { schema: schema.clone(), refused });
+    wait_for(board, &refusal, |known| {
+        let is_there = |table: &model::Table| {
+            known.table(&table.keyspace, &table.name).is_some_and(|known| known.uuid == table.uuid && known.views == table.views)
+        };
+        schema.keyspaces.keys().all(|name| known.keyspaces.contains_key(name)) && schema.tables().all(|table| is_there(table))
+    })
+}
+
+fn create_roles(board: &Board, body: &[u8]) -> Answer {
+    let roles = schema_blob::decode(body).map_err(|error| (BAD, error.to_string()))?.roles;
+    let (refused, refusal) = channel();
+    board.backup().ask(0, BackupRequest::CreateRoles { roles: roles.clone(), refused });
+    wait_for(board, &refusal, |known| roles.keys().all(|name| known.roles.contains_key(name)))
+}
+
+/// Waits until what was asked for is in the schema, or refused.
+fn wait_for(board: &Board, refusal: &Receiver<String>, is_there: impl Fn(&Schema) -> bool) -> Answer {
     let deadline = Instant::now() + CREATE_TIMEOUT;
     while Instant::now() < deadline {
         if let Ok(why) = refusal.recv_timeout(Duration::from_millis(20)) {
@@ -162,15 +183,11 @@ fn create(board: &Board, body: &[u8]) -> Answer {
         }
         // The other end is gone, and no refusal came: it is decided or under way.
         std::thread::sleep(Duration::from_millis(5));
-        let known = board.schema();
-        let is_there = |table: &model::Table| {
-            known.table(&table.keyspace, &table.name).is_some_and(|known| known.uuid == table.uuid && known.views == table.views)
-        };
-        if schema.keyspaces.keys().all(|name| known.keyspaces.contains_key(name)) && schema.tables().all(|table| is_there(table)) {
+        if is_there(&board.schema()) {
             return Ok(Vec::new());
         }
     }
-    Err((UNAVAILABLE, "the tables are not there in time; they may still come: ask again, which does no harm".to_owned()))
+    Err((UNAVAILABLE, "what was asked for is not there in time; it may still come: ask again, which does no harm".to_owned()))
 }
 
 fn restore(port: &BackupPort, body: &[u8]) -> Answer {

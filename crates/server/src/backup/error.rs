@@ -42,8 +42,8 @@ pub(crate) enum BackupError {
     },
     /// What a backup that was killed has left.
     #[error(
-        "{place} holds a backup that was interrupted after {bytes} bytes in {files} files: they are no point in time, and it cannot go on; give \
-         --restart to remove them and take it anew"
+        "{place} holds a backup that was interrupted after {bytes} bytes in {files} files: they are no point in time; give --resume to \
+         go on from them, or --restart to remove them and take it anew"
     )]
     Unfinished {
         /// Where.
@@ -56,7 +56,7 @@ pub(crate) enum BackupError {
     /// What a backup has left in S3, that was killed or goes on.
     #[error(
         "{place} holds a backup that was interrupted, or that another `tarndb backup` is taking now: {files} files of rows; when no other one runs, give \
-         --restart to remove them and take it anew"
+         --resume to go on from them, or --restart to remove them and take it anew"
     )]
     UnfinishedInBucket {
         /// Where.
@@ -65,8 +65,36 @@ pub(crate) enum BackupError {
         files: usize,
     },
     /// There is no manifest.
-    #[error("{place} is no whole backup: it has no manifest.json; take the backup again")]
+    #[error(
+        "{place} is no whole backup: it has no manifest.json; take the backup again, or go on with it by `tarndb backup --resume`, if it was interrupted"
+    )]
     NotWhole {
+        /// Where.
+        place: Location,
+    },
+    /// Another backup is asked for than the one that was interrupted.
+    #[error(
+        "{place} holds an interrupted backup that is not the one that is asked for: {what}; give the options that it was begun with, or --restart to take it anew"
+    )]
+    OtherCommand {
+        /// Where.
+        place: Location,
+        /// What differs.
+        what: String,
+    },
+    /// What an interrupted backup has left is of no use.
+    #[error("the interrupted backup at {place} cannot go on: {why}; give --restart to remove it and take it anew")]
+    NotResumable {
+        /// Where.
+        place: Location,
+        /// Why.
+        why: String,
+    },
+    /// It has failed, and may go on.
+    #[error("{fault}. What it has stored in {place} stays there: the same command with --resume goes on from it")]
+    Kept {
+        /// Why it has failed.
+        fault: Box<BackupError>,
         /// Where.
         place: Location,
     },
@@ -238,7 +266,7 @@ impl BackupError {
     pub(crate) fn is_usage(&self) -> bool {
         match self {
             Self::S3(error) => error.is_usage(),
-            Self::Left { fault, .. } | Self::InLink { fault, .. } => fault.is_usage(),
+            Self::Left { fault, .. } | Self::Kept { fault, .. } | Self::InLink { fault, .. } => fault.is_usage(),
             Self::Node(error) => !matches!(error, OperateError::Refused { .. } | OperateError::Unavailable { .. }),
             error => matches!(
                 error,
@@ -248,6 +276,7 @@ impl BackupError {
                     | Self::NoProgress { .. }
                     | Self::OtherDatabaseNow { .. }
                     | Self::OtherDatabase { .. }
+                    | Self::OtherCommand { .. }
                     | Self::NoKey(_)
                     | Self::Encrypted { .. }
                     | Self::Plain

@@ -2,9 +2,9 @@
 
 use super::error::BackupError;
 use super::files::{replace, sync_folder};
-use super::format::MANIFEST;
+use super::format::{FileEntry, MANIFEST, RESUME};
 use super::location::Location;
-use super::occupancy::{MARKER, is_part, is_rows, judge};
+use super::occupancy::{Leftovers, MARKER, is_part, is_rows, judge};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ pub(crate) struct FolderTarget {
 
 impl FolderTarget {
     /// Takes a directory for a backup.
-    pub(crate) fn prepare(folder: &Path, restarts: bool) -> Result<Self, BackupError> {
+    pub(crate) fn prepare(folder: &Path, leftovers: Leftovers) -> Result<Self, BackupError> {
         let failed = |source| BackupError::File { path: folder.to_owned(), source };
         io_linux::make_files_private();
         std::fs::create_dir_all(folder).map_err(failed)?;
@@ -33,12 +33,14 @@ impl FolderTarget {
             Err(TryLockError::Error(source)) => return Err(failed(source)),
         }
         let target = Self { folder: folder.to_owned(), _marker: marker };
-        if has_marker && !restarts {
+        if has_marker && leftovers == Leftovers::Refuse {
             let rows: Vec<&String> = names.iter().filter(|name| is_rows(name)).collect();
             let bytes = rows.iter().filter_map(|name| folder.join(name).metadata().ok()).map(|file| file.len()).sum();
             return Err(BackupError::Unfinished { place: place(), files: rows.len(), bytes });
         }
-        target.remove_parts().map_err(failed)?;
+        if leftovers != Leftovers::Resume {
+            target.remove_parts().map_err(failed)?;
+        }
         std::fs::write(folder.join(MARKER), "{}\n").and_then(|()| sync_folder(folder)).map_err(failed)?;
         Ok(target)
     }
@@ -53,8 +55,29 @@ impl FolderTarget {
         sync_folder(&self.folder).map_err(|source| BackupError::File { path: self.folder.clone(), source })?;
         replace(&self.folder, MANIFEST, manifest)?;
         // A backup with a manifest is whole whatever else is there.
+        let _ = std::fs::remove_file(self.folder.join(RESUME));
         let _ = std::fs::remove_file(self.folder.join(MARKER));
         Ok(())
+    }
+
+    /// What is there.
+    pub(crate) fn names(&self) -> Result<Vec<String>, BackupError> {
+        names(&self.folder).map_err(|source| BackupError::File { path: self.folder.clone(), source })
+    }
+
+    /// Removes a file.
+    pub(crate) fn remove(&self, name: &str) -> Result<(), BackupError> {
+        let path = self.folder.join(name);
+        std::fs::remove_file(&path).map_err(|source| BackupError::File { path, source })
+    }
+
+    /// Writes these files to the disk.
+    pub(crate) fn sync(&self, files: &[FileEntry]) -> Result<(), BackupError> {
+        for file in files {
+            let path = self.folder.join(&file.name);
+            File::open(&path).and_then(|file| file.sync_all()).map_err(|source| BackupError::File { path, source })?;
+        }
+        sync_folder(&self.folder).map_err(|source| BackupError::File { path: self.folder.clone(), source })
     }
 
     /// Removes what this backup has written, the marker last.
@@ -101,13 +124,15 @@ mod tests {
         std::fs::create_dir_all(&folder.0).unwrap();
         // Without a marker they are somebody else's, whatever they are called.
         folder.write("000.rows");
-        for restarts in [false, true] {
-            let refused = FolderTarget::prepare(&folder.0, restarts).err().unwrap();
+        for leftovers in [Leftovers::Refuse, Leftovers::Remove, Leftovers::Resume] {
+            let refused = FolderTarget::prepare(&folder.0, leftovers).err().unwrap();
             assert!(matches!(&refused, BackupError::Foreign { name, .. } if name == "000.rows"), "{refused}");
         }
         folder.write(MARKER);
         folder.write("letter.txt");
-        assert!(matches!(FolderTarget::prepare(&folder.0, true), Err(BackupError::Foreign { name, .. }) if name == "letter.txt"));
+        assert!(
+            matches!(FolderTarget::prepare(&folder.0, Leftovers::Remove), Err(BackupError::Foreign { name, .. }) if name == "letter.txt")
+        );
         assert_eq!(folder.names(), ["000.rows", "letter.txt", MARKER]);
         for almost in ["0.rows", "abc.rows", "+01.rows"] {
             assert!(!is_rows(almost), "{almost}");
@@ -117,38 +142,38 @@ mod tests {
     #[test]
     fn an_interrupted_backup_is_replaced_when_that_is_asked_for() {
         let folder = Folder::new("target-unfinished");
-        let first = FolderTarget::prepare(&folder.0, false).unwrap();
+        let first = FolderTarget::prepare(&folder.0, Leftovers::Refuse).unwrap();
         folder.write("000.rows");
-        assert!(matches!(FolderTarget::prepare(&folder.0, true), Err(BackupError::InUse { .. })));
+        assert!(matches!(FolderTarget::prepare(&folder.0, Leftovers::Remove), Err(BackupError::InUse { .. })));
         drop(first);
         // A process that another test has just forked has the lock until it runs its program.
         let until = Instant::now() + Duration::from_secs(60);
         let refused = loop {
-            match FolderTarget::prepare(&folder.0, false).err().unwrap() {
+            match FolderTarget::prepare(&folder.0, Leftovers::Refuse).err().unwrap() {
                 BackupError::InUse { .. } => assert!(Instant::now() < until, "it is let go"),
                 refused => break refused,
             }
         };
         assert!(matches!(refused, BackupError::Unfinished { files: 1, bytes: 1, .. }), "{refused}");
         assert_eq!(folder.names(), ["000.rows", MARKER]);
-        let again = FolderTarget::prepare(&folder.0, true).unwrap();
+        let again = FolderTarget::prepare(&folder.0, Leftovers::Remove).unwrap();
         assert_eq!(folder.names(), [MARKER]);
         again.finish(b"whole").unwrap();
         drop(again);
         assert_eq!(folder.names(), [MANIFEST]);
-        for restarts in [false, true] {
-            assert!(matches!(FolderTarget::prepare(&folder.0, restarts), Err(BackupError::Occupied { .. })));
+        for leftovers in [Leftovers::Refuse, Leftovers::Remove, Leftovers::Resume] {
+            assert!(matches!(FolderTarget::prepare(&folder.0, leftovers), Err(BackupError::Occupied { .. })));
         }
     }
 
     #[test]
     fn a_backup_that_fails_leaves_an_empty_directory() {
         let folder = Folder::new("target-abandoned");
-        let target = FolderTarget::prepare(&folder.0, false).unwrap();
+        let target = FolderTarget::prepare(&folder.0, Leftovers::Refuse).unwrap();
         folder.write("000.rows");
         target.abandon();
         assert!(folder.names().is_empty());
-        let target = FolderTarget::prepare(&folder.0, false).unwrap();
+        let target = FolderTarget::prepare(&folder.0, Leftovers::Refuse).unwrap();
         ["000.rows", "letter.txt"].into_iter().for_each(|name| folder.write(name));
         target.abandon();
         assert_eq!(folder.names(), ["letter.txt"], "somebody has put it there meanwhile");

@@ -4,7 +4,9 @@
 //! |---|---|
 //! | `NNN.rows` | what one core sent: chunks, one after the other |
 //! | `schema.json` | the schema at the cut, without roles |
+//! | `roles.json` | the roles at the cut, if they were asked for |
 //! | `manifest.json` | what belongs to it; written last, so a directory with one is a whole backup |
+//! | `resume.json` | until then: what `--resume` needs to know, [`super::resume`] |
 //!
 //! | bytes | chunk |
 //! |---|---|
@@ -13,8 +15,8 @@
 //! | 4 | checksum of the two numbers and of what is stored |
 //! | … | rows as [`engine::ReceivedRows`] reads them, compressed by LZ4; then encrypted, where the backup is, with the second number as associated data |
 //!
-//! Integers are little-endian. Of two images of a row in a file the later one is the row; a row is in one file only. A backup that goes on from another one has the rows that
-//! are not as they were there, and void rows for keys that are gone. The manifest ends with
+//! Integers are little-endian. Of two images of a row in a file the later one is the row; a row is in one file of an attempt only. A backup that goes on from another one has the
+//! rows that are not as they were there, and void rows for keys that are gone; so has an attempt that goes on from one that was interrupted. The manifest and `resume.json` end with
 //! `crc32 xxxxxxxx`, the checksum of every byte before it. Checksums are CRC-32.
 
 use super::encryption::{BackupCipher, Place, WrappedKey};
@@ -22,14 +24,18 @@ use super::error::BackupError;
 use super::source::Source;
 use crate::at_rest::to_hex;
 use ring::digest::{SHA256, digest};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// The newest that is known here: of those that go on from another one. A full one has format 2 if it is encrypted, else 1.
-const FORMAT: u32 = 3;
+/// The newest that is known here: of those that went on, or have roles.
+const FORMAT: u32 = 4;
+const FORMAT_INCREMENTAL: u32 = 3;
 const FORMAT_ENCRYPTED: u32 = 2;
 const FORMAT_PLAIN: u32 = 1;
 pub(crate) const MANIFEST: &str = "manifest.json";
 pub(crate) const SCHEMA: &str = "schema.json";
+pub(crate) const ROLES: &str = "roles.json";
+pub(crate) const RESUME: &str = "resume.json";
 pub(crate) const HEAD_BYTES: usize = 12;
 /// More than the largest group of rows.
 pub(crate) const CHUNK_BYTES_MAX: u32 = 64 << 20;
@@ -51,7 +57,31 @@ pub(crate) struct Manifest {
     /// The backup that this one goes on from, if it has not everything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) previous: Option<Previous>,
+    /// What it has of roles.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) roles: Option<RolesEntry>,
+    /// What attempts before the last one have stored, the newest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) interrupted: Vec<Attempt>,
+    /// Of the last attempt.
     pub(crate) files: Vec<FileEntry>,
+}
+
+/// What an attempt at a backup had stored when it was interrupted.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Attempt {
+    /// What it is encrypted with: each attempt has a key of its own, so no nonce is used twice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) encryption: Option<WrappedKey>,
+    /// Of each file so many bytes count; what follows is no whole chunk.
+    pub(crate) files: Vec<FileEntry>,
+}
+
+/// What the manifest has of `roles.json`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct RolesEntry {
+    pub(crate) count: usize,
+    pub(crate) crc32: u32,
 }
 
 /// A backup that another one goes on from.
@@ -106,44 +136,65 @@ pub(crate) fn checksum_of(numbers: &[u8], stored: &[u8]) -> u32 {
     checksum.value()
 }
 
+/// JSON that ends with its checksum.
+pub(crate) fn with_checksum(value: &impl Serialize) -> Vec<u8> {
+    let mut text = serde_json::to_string_pretty(value).expect("numbers and texts are always JSON");
+    text.push('\n');
+    let checksum = base::checksum(text.as_bytes());
+    text += &format!("crc32 {checksum:08x}\n");
+    text.into_bytes()
+}
+
+/// Reads that; or what is wrong with it.
+pub(crate) fn checked<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, &'static str> {
+    let (text, line) = bytes.split_at_checked(bytes.len().wrapping_sub(15)).ok_or("it is too short")?;
+    if line != format!("crc32 {:08x}\n", base::checksum(text)).as_bytes() {
+        return Err("its checksum is wrong");
+    }
+    serde_json::from_slice(text).map_err(|_| "it is not of this format")
+}
+
 impl Manifest {
-    /// The format that a backup has, encrypted or not.
-    pub(crate) fn format_of(is_encrypted: bool, is_incremental: bool) -> u32 {
-        match (is_incremental, is_encrypted) {
-            (true, _) => FORMAT,
-            (false, true) => FORMAT_ENCRYPTED,
-            (false, false) => FORMAT_PLAIN,
-        }
+    /// With the least format that has all of it.
+    pub(crate) fn with_format(self) -> Self {
+        let format = match (self.interrupted.is_empty() && self.roles.is_none(), &self.previous, &self.encryption) {
+            (false, ..) => FORMAT,
+            (true, Some(_), _) => FORMAT_INCREMENTAL,
+            (true, None, Some(_)) => FORMAT_ENCRYPTED,
+            (true, None, None) => FORMAT_PLAIN,
+        };
+        Self { format, ..self }
+    }
+
+    /// The files of all attempts.
+    pub(crate) fn all_files(&self) -> impl Iterator<Item = &FileEntry> {
+        self.interrupted.iter().flat_map(|attempt| &attempt.files).chain(&self.files)
     }
 
     /// What the schema of an encrypted backup is sealed with: keyspaces and files cannot be changed or left out without the key.
     pub(crate) fn sealed(&self) -> Vec<u8> {
-        let sealed = match &self.previous {
-            None => serde_json::to_vec(&(self.taken_s, &self.keyspaces, &self.files)),
-            Some(previous) => serde_json::to_vec(&(self.taken_s, &self.keyspaces, &self.files, previous)),
+        let Self { taken_s, keyspaces, previous, interrupted, files, .. } = self;
+        let roles = self.roles.as_ref().map(|roles| roles.count);
+        let sealed = match previous {
+            _ if !interrupted.is_empty() || roles.is_some() => {
+                serde_json::to_vec(&(taken_s, keyspaces, files, previous, interrupted, roles))
+            }
+            None => serde_json::to_vec(&(taken_s, keyspaces, files)),
+            Some(previous) => serde_json::to_vec(&(taken_s, keyspaces, files, previous)),
         };
         sealed.expect("numbers and texts are always JSON")
     }
 
     /// With its checksum.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        let mut text = serde_json::to_string_pretty(self).expect("numbers and texts are always JSON");
-        text.push('\n');
-        let checksum = base::checksum(text.as_bytes());
-        text += &format!("crc32 {checksum:08x}\n");
-        text.into_bytes()
+        with_checksum(self)
     }
 
     /// Reads and checks a backup's manifest; with its SHA-256.
     pub(crate) fn read(source: &Source) -> Result<(Self, String), BackupError> {
         let bytes = source.read(MANIFEST)?.ok_or_else(|| BackupError::NotWhole { place: source.place() })?;
         let damaged = |why| BackupError::Damaged { file: MANIFEST.to_owned(), at: 0, why };
-        let line = bytes.len().checked_sub(15).ok_or_else(|| damaged("it is too short"))?;
-        let (text, line) = bytes.split_at(line);
-        if line != format!("crc32 {:08x}\n", base::checksum(text)).as_bytes() {
-            return Err(damaged("its checksum is wrong"));
-        }
-        let manifest: Self = serde_json::from_slice(text).map_err(|_| damaged("it is not of this format"))?;
+        let manifest: Self = checked(&bytes).map_err(damaged)?;
         if manifest.format > FORMAT {
             return Err(BackupError::Newer { found: manifest.format, known: FORMAT });
         }

@@ -1,12 +1,18 @@
-//! Ctrl-C, SIGTERM and SIGHUP while a backup is taken: it fails as by a fault, so that what it has written is removed. Another one, a second later or more, ends the process.
+//! Ctrl-C, SIGTERM and SIGHUP while a backup is taken: it fails as by a fault, so that what it has written is removed, or stays for the next attempt. Another one, a second later or
+//! more, ends the process.
 
 use super::error::BackupError;
+use super::occupancy::Leftovers;
 
 /// From now on.
-pub(super) fn watch() {
-    if let Err(error) =
-        io_linux::note_interruptions("ending: removing what was written; another signal, a second later or more, leaves it there\n")
-    {
+pub(super) fn watch(leftovers: Leftovers) {
+    let words = match leftovers {
+        Leftovers::Resume => "ending: what was written stays; another signal, a second later or more, ends it at once\n",
+        Leftovers::Refuse | Leftovers::Remove => {
+            "ending: removing what was written; another signal, a second later or more, leaves it there\n"
+        }
+    };
+    if let Err(error) = io_linux::note_interruptions(words) {
         tracing::warn!(%error, "signals cannot be watched: an interrupted backup leaves what it has written");
     }
 }

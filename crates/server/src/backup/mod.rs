@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! backup:  start on all nodes ─► a stream a core ─► files    all scanned ─► cut on all ─► release on all ─► each file ends at its cut
-//!                                                                  └── again, if one has not held ◄──┘        └─► schema, manifest
-//! restore: verify ─► tables ─► chunks, to the primary of each slot ─► unfinished batches ─► views     each step is in the progress file
+//!                                                                  └── again, if one has not held ◄──┘        └─► schema, roles, manifest
+//! restore: verify ─► tables ─► chunks, to the primary of each slot ─► unfinished batches ─► views ─► roles     each step is in the progress file
 //! ```
 //!
 //! A backup is a directory, or what is under a prefix of a bucket of S3: [`Location`]. It is written through a target and its sinks, and read through a source.
@@ -14,6 +14,7 @@
 mod archive;
 mod bucket_target;
 mod chain;
+mod chunks;
 mod client;
 mod earlier;
 mod encryption;
@@ -29,6 +30,8 @@ mod progress;
 mod rate_limit;
 pub(crate) mod request;
 mod restore;
+mod resume;
+mod roles;
 mod sink;
 mod source;
 mod stream;

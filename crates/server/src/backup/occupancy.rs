@@ -4,12 +4,23 @@
 //! |---|---|
 //! | nothing | the backup begins with the file [`MARKER`] |
 //! | a manifest | refused: a whole backup |
-//! | the marker | refused; with `--restart` the files of the interrupted backup go first |
+//! | the marker | refused; with `--restart` the files of the interrupted backup go first; with `--resume` they stay |
 //! | anything else | refused |
 
 use super::error::BackupError;
-use super::format::{MANIFEST, SCHEMA, rows_file_number};
+use super::format::{MANIFEST, RESUME, ROLES, SCHEMA, rows_file_number};
 use super::location::Location;
+
+/// What becomes of what an interrupted backup has left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leftovers {
+    /// The new one is refused.
+    Refuse,
+    /// They go.
+    Remove,
+    /// The new one goes on from them, and leaves its own if it fails.
+    Resume,
+}
 
 /// There while a backup is not whole.
 pub(super) const MARKER: &str = "unfinished.json";
@@ -29,7 +40,7 @@ pub(super) fn judge(names: &[String], place: impl Fn() -> Location) -> Result<bo
 
 /// Whether a backup has files of this name.
 pub(super) fn is_part(name: &str) -> bool {
-    [SCHEMA, MANIFEST, MARKER].iter().any(|file| name == *file || name == format!("{file}.new")) || is_rows(name)
+    [SCHEMA, ROLES, MANIFEST, MARKER, RESUME].iter().any(|file| name == *file || name == format!("{file}.new")) || is_rows(name)
 }
 
 pub(super) fn is_rows(name: &str) -> bool {

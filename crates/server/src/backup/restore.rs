@@ -1,12 +1,13 @@
-//! `tarndb restore`: tables, rows, unfinished batches, views, in this order; each step may be done twice.
+//! `tarndb restore`: tables, rows, unfinished batches, views, roles, in this order; each step may be done twice.
 
 use super::chain::{Chain, Met};
-use super::client::Nodes;
+use super::client::{Nodes, Roles};
 use super::earlier::is_void;
 use super::error::BackupError;
 use super::location::Location;
 use super::progress::{PROGRESS, RestoreProgress, Step};
 use super::rate_limit::throttle;
+use super::roles::restore_roles;
 use super::verify::verify;
 use crate::cli::RestoreArguments;
 use crate::meter::{Meter, Unit};
@@ -45,6 +46,8 @@ struct Restore {
     primaries: BTreeMap<String, BTreeMap<u16, usize>>,
     throttle: Throttle,
     meter: Meter,
+    /// Those that are restored, too.
+    roles: Option<Roles>,
 }
 
 /// Restores a backup.
@@ -56,6 +59,10 @@ pub(crate) fn restore(arguments: &RestoreArguments) -> Result<ExitCode, BackupEr
         (None, Location::Bucket(_)) => return Err(BackupError::NoProgress { place: place.clone() }),
     };
     let chain = verify(place, &arguments.s3, &arguments.key)?;
+    let roles = if arguments.roles { chain.newest().roles()? } else { None };
+    if arguments.roles && roles.is_none() {
+        return Err(BackupError::Unknown { what: "role in the backup: it was taken without --roles".to_owned() });
+    }
     let backup = &chain.newest().digest;
     let found = RestoreProgress::read(&path)?;
     let is_new = found.is_none();
@@ -78,7 +85,7 @@ pub(crate) fn restore(arguments: &RestoreArguments) -> Result<ExitCode, BackupEr
     let meter = Meter::start(Unit::Bytes, 0, chain.files().iter().map(|(_, file)| file.chunks).sum(), "chunks");
     let schema = wanted(&chain.newest().schema()?, &progress)?;
     let (ids, primaries, begun) = (BTreeMap::new(), BTreeMap::new(), Instant::now());
-    let mut restore = Restore { nodes, chain, schema, progress, path, stored: begun, ids, primaries, throttle, meter };
+    let mut restore = Restore { nodes, chain, schema, progress, path, stored: begun, ids, primaries, throttle, meter, roles };
     // Before anything is made: whoever goes on knows that it is his.
     restore.progress.write(&restore.path)?;
     if let Err(error) = restore.run() {
@@ -132,11 +139,11 @@ fn without_views(schema: &Schema) -> Schema {
     Schema { keyspaces, ..schema.clone() }
 }
 
-/// The rows that no newer link replaces, and that are there.
-fn newest(rows: &[u8], link: usize, is_oldest: bool, met: &mut Met) -> Vec<u8> {
+/// The rows that no newer layer replaces, and that are there.
+fn newest(rows: &[u8], layer: usize, is_oldest: bool, met: &mut Met) -> Vec<u8> {
     let mut kept = Vec::with_capacity(rows.len());
     for row in ReceivedRows::new(rows).flatten() {
-        if met.takes(link, is_oldest, &row) && !is_void(&row) {
+        if met.takes(layer, is_oldest, &row) && !is_void(&row) {
             kept.extend_from_slice(row.encoded);
         }
     }
@@ -156,6 +163,10 @@ impl Restore {
                 Step::Views => {
                     if self.schema.has_views() {
                         self.create(&self.schema)?;
+                    }
+                    // Last: nobody logs in by them before rows are there.
+                    if let Some(roles) = &self.roles {
+                        println!("{}", self.patiently(|| restore_roles(&self.nodes, roles))?);
                     }
                     return Ok(());
                 }
@@ -224,19 +235,19 @@ impl Restore {
             self.ids.insert(id(is_log, table.id), (id(is_log, known.id), table.keyspace.clone()));
         }
         let mut files = self.chain.files();
-        // Entries of logs in older links were done since.
-        files.retain(|(link, _)| *link == 0 || !is_log);
-        let (mut met, oldest) = (Met::default(), self.chain.links.len() - 1);
-        for (number, (link, entry)) in files.into_iter().enumerate() {
+        // Entries of logs in older layers were done since.
+        files.retain(|(layer, _)| *layer == 0 || !is_log);
+        let (mut met, oldest) = (Met::default(), self.chain.layers().len() - 1);
+        for (number, (layer, entry)) in files.into_iter().enumerate() {
             let is_done = number < self.progress.file;
-            if is_done && link == oldest {
+            if is_done && layer == oldest {
                 continue;
             }
-            let mut chunks = self.chain.links[link].chunks(&entry)?;
+            let mut chunks = self.chain.chunks(layer, &entry)?;
             let mut done = if is_done { entry.chunks } else { self.progress.chunks };
             while let Some(rows) = chunks.next()? {
-                // Also of chunks that were sent before an interruption: what older links have of their keys is passed over.
-                let rows = if oldest == 0 { rows } else { newest(&rows, link, link == oldest, &mut met) };
+                // Also of chunks that were sent before an interruption: what older layers have of their keys is passed over.
+                let rows = if oldest == 0 { rows } else { newest(&rows, layer, layer == oldest, &mut met) };
                 if done > 0 {
                     done -= 1;
                     continue;
@@ -323,6 +334,6 @@ mod tests {
         let gone = ReceivedRows::new(&gone_row).flatten().next().map(|row| void(&row.key).bytes().to_vec()).unwrap_or_default();
         let (kept, mut met) = (row(b"b", b"1"), Met::default());
         assert_eq!(newest(&[&gone[..], &kept].concat(), 0, false, &mut met), kept);
-        assert_eq!(newest(&gone_row, 1, true, &mut met), b"", "the older link has it");
+        assert_eq!(newest(&gone_row, 1, true, &mut met), b"", "the older layer has it");
     }
 }

@@ -3,14 +3,12 @@
 use super::error::BackupError;
 use crate::s3::Upload;
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
-const BUFFER_BYTES: usize = 1 << 20;
-
-/// A file, or an object of S3.
+/// A file, or an object of S3. A file has each chunk at once, so that little is lost of a backup that is killed.
 pub(crate) enum Sink {
-    File { file: BufWriter<File>, path: PathBuf },
+    File { file: File, path: PathBuf },
     Object(Box<Upload>),
 }
 
@@ -18,7 +16,7 @@ impl Sink {
     /// A file that is not there yet.
     pub(crate) fn file(path: &Path) -> Result<Self, BackupError> {
         let file = File::create_new(path).map_err(|source| BackupError::File { path: path.to_owned(), source })?;
-        Ok(Self::File { file: BufWriter::with_capacity(BUFFER_BYTES, file), path: path.to_owned() })
+        Ok(Self::File { file, path: path.to_owned() })
     }
 
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), BackupError> {
@@ -39,13 +37,9 @@ impl Sink {
     /// It ends at the last mark, at so many bytes, and is stored.
     pub(crate) fn end(self, bytes: u64) -> Result<(), BackupError> {
         match self {
-            Self::File { mut file, path } => {
-                let mut end = || {
-                    file.flush()?;
-                    file.get_ref().set_len(bytes)?;
-                    file.get_ref().sync_all()
-                };
-                end().map_err(|source| BackupError::File { path, source })
+            Self::File { file, path } => {
+                let end = file.set_len(bytes).and_then(|()| file.sync_all());
+                end.map_err(|source| BackupError::File { path, source })
             }
             Self::Object(upload) => {
                 let is_done = upload.end(bytes)?;

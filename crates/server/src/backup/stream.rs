@@ -70,17 +70,17 @@ struct Writer {
 }
 
 /// What all streams share.
-pub(crate) struct Shared {
+pub(crate) struct Shared<'a> {
     pub(crate) progress: Progress,
     pub(crate) throttle: Throttle,
     pub(crate) meter: Meter,
-    pub(crate) cipher: Option<BackupCipher>,
+    pub(crate) cipher: Option<&'a BackupCipher>,
     /// The rows of the backup before, of an incremental one.
     pub(crate) earlier: Option<Earlier>,
 }
 
 /// Writes a stream to the file of this number, up to the cut that holds.
-pub(crate) fn receive(node: &Asked, request: &str, target: &Target, number: u32, shared: &Shared) -> Result<FileEntry, BackupError> {
+pub(crate) fn receive(node: &Asked, request: &str, target: &Target, number: u32, shared: &Shared<'_>) -> Result<FileEntry, BackupError> {
     let mut writer = Writer::create(target, number)?;
     let mut outcome = Ok(None);
     node.stream(request, &mut |stream| {
@@ -117,7 +117,7 @@ impl Writer {
     }
 
     /// Up to the cut that holds; `None` if another stream has failed.
-    fn follow(&mut self, node: &Asked, stream: &mut dyn Read, shared: &Shared) -> Result<Option<u32>, BackupError> {
+    fn follow(&mut self, node: &Asked, stream: &mut dyn Read, shared: &Shared<'_>) -> Result<Option<u32>, BackupError> {
         loop {
             interrupt::check()?;
             {
@@ -134,11 +134,11 @@ impl Writer {
                 FrameKind::Rows => {
                     self.take(&payload, shared)?;
                     if self.rows.len() >= CHUNK_BYTES {
-                        self.flush(shared.cipher.as_ref())?;
+                        self.flush(shared.cipher)?;
                     }
                 }
                 FrameKind::Cut => {
-                    self.flush(shared.cipher.as_ref())?;
+                    self.flush(shared.cipher)?;
                     let number = payload.first_chunk().map_or(0, |number| u32::from_le_bytes(*number));
                     self.sink.mark(self.entry.bytes);
                     self.cuts.push((number, self.entry.clone()));
@@ -154,7 +154,7 @@ impl Writer {
     }
 
     /// Takes rows that have come; those that are in the backup before are left out.
-    fn take(&mut self, rows: &[u8], shared: &Shared) -> Result<(), BackupError> {
+    fn take(&mut self, rows: &[u8], shared: &Shared<'_>) -> Result<(), BackupError> {
         match &shared.earlier {
             None => self.rows.extend_from_slice(rows),
             Some(earlier) => earlier.keep_changed(rows, self.cuts.last().map_or(0, |(number, _)| *number), &mut self.rows)?,
@@ -200,7 +200,7 @@ impl Writer {
 }
 
 /// A frame, at the pace that the throttle allows.
-fn read_frame(node: &Asked, stream: &mut dyn Read, shared: &Shared) -> Result<(FrameKind, Vec<u8>), BackupError> {
+fn read_frame(node: &Asked, stream: &mut dyn Read, shared: &Shared<'_>) -> Result<(FrameKind, Vec<u8>), BackupError> {
     let ended = |error: std::io::Error| BackupError::Ended { why: format!("the stream of {} has ended: {error}", node.url()) };
     let mut head = [0; FRAME_HEAD_BYTES];
     stream.read_exact(&mut head).map_err(ended)?;

@@ -3,13 +3,16 @@
 use super::chain::{Chain, LINKS_MAX};
 use super::client::Nodes;
 use super::earlier::Earlier;
-use super::encryption::{BackupCipher, Place, WrappedKey};
+use super::encryption::Place;
 use super::endpoint::Places;
 use super::error::BackupError;
-use super::format::{FileEntry, Manifest, Previous, SCHEMA};
+use super::format::{Attempt, FileEntry, Manifest, ROLES, RolesEntry, SCHEMA};
 use super::interrupt;
 use super::location::Location;
+use super::occupancy::Leftovers;
 use super::rate_limit::throttle;
+use super::resume::{Begin, begin};
+use super::roles::encode_roles;
 use super::stream::{Progress, Shared, receive, write_gone};
 use super::target::Target;
 use super::verify::verify;
@@ -50,29 +53,45 @@ pub(crate) fn backup(arguments: &BackupArguments) -> Result<ExitCode, BackupErro
     }
     let place = arguments.to.as_ref().expect("the command line asks for it");
     let throttle = throttle(arguments.rate_limit)?;
-    let (cipher, key) = arguments.key.draw()?.unzip();
     let nodes = Nodes::new(&arguments.node)?;
     let schema = nodes.schema()?;
     let keyspaces = keyspaces(&schema, &arguments.keyspace)?;
     let before = arguments.incremental_from.as_ref().map(|previous| before(previous, arguments, &schema)).transpose()?;
-    let earlier = before.as_ref().map(Earlier::read).transpose()?;
-    interrupt::watch();
-    let target = Target::prepare(place, &arguments.s3, arguments.restart)?;
+    let leftovers = match (arguments.resume, arguments.restart) {
+        (true, _) => Leftovers::Resume,
+        (false, true) => Leftovers::Remove,
+        (false, false) => Leftovers::Refuse,
+    };
+    interrupt::watch(leftovers);
+    let target = Target::prepare(place, &arguments.s3, leftovers)?;
     let begun = Instant::now();
+    let begin = begin(&target, arguments, &schema, before);
+    let begin = begin.and_then(|begin| Ok((begin.base.as_ref().map(Earlier::read).transpose()?, begin)));
+    let (earlier, begin) = match begin {
+        Ok(begin) => begin,
+        // What was there before stays as it is, and says itself whether it can go on.
+        Err(error) if leftovers == Leftovers::Resume => return Err(error),
+        Err(error) => return Err(target.abandon(error)),
+    };
     let mut seed = [0; 8];
     io_linux::fill_with_entropy(&mut seed);
     let session = u64::from_le_bytes(seed);
-    let take = Take { nodes: &nodes, keyspaces: &keyspaces, target: &target, session, key, before };
-    let taken = take.run(throttle, arguments.buffer.0, cipher, earlier);
+    let take = Take { nodes: &nodes, keyspaces: &keyspaces, target: &target, session, has_roles: arguments.roles, begin };
+    let taken = take.run(throttle, arguments.buffer.0, earlier);
     // Whatever has become of it, nodes keep nothing for it any more.
     let whole = u8::from(taken.is_ok());
     nodes.all(&format!("/backup/end?session={session}&whole={whole}"), &[]);
     match taken {
         Ok(manifest) => {
             println!("backed up to {place} in {:.1} s: {}", begun.elapsed().as_secs_f64(), summary(&manifest));
-            println!("roles and permissions are not in it: keep the statements that make them");
+            if !arguments.roles {
+                println!("roles and permissions are not in it: give --roles, or keep the statements that make them");
+            }
             Ok(ExitCode::SUCCESS)
         }
+        // It is another one's now, or of no use any more.
+        Err(error @ (BackupError::InUse { .. } | BackupError::NotResumable { .. })) if leftovers == Leftovers::Resume => Err(error),
+        Err(error) if leftovers == Leftovers::Resume => Err(BackupError::Kept { fault: Box::new(error), place: place.clone() }),
         Err(error) => Err(target.abandon(error)),
     }
 }
@@ -93,9 +112,19 @@ fn before(place: &Location, arguments: &BackupArguments, schema: &Schema) -> Res
 }
 
 fn summary(manifest: &Manifest) -> String {
-    let (rows, bytes) = manifest.files.iter().fold((0, 0), |(rows, bytes), file| (rows + file.rows, bytes + file.bytes));
+    let (rows, bytes) = manifest.all_files().fold((0, 0), |(rows, bytes), file| (rows + file.rows, bytes + file.bytes));
     let encrypted = if manifest.encryption.is_some() { ", encrypted" } else { "" };
-    format!("keyspaces {}, {} files, {rows} rows, {bytes} bytes{encrypted}", manifest.keyspaces.join(", "), manifest.files.len())
+    let stored = |attempt: &Attempt| attempt.files.iter().map(|file| file.bytes).sum::<u64>();
+    let roles = manifest.roles.as_ref().map_or(String::new(), |roles| format!(", {} roles", roles.count));
+    let resumed = match manifest.interrupted.iter().map(stored).sum::<u64>() {
+        0 => String::new(),
+        bytes => format!(", {bytes} of them before it was interrupted"),
+    };
+    format!(
+        "keyspaces {}, {} files, {rows} rows, {bytes} bytes{resumed}{roles}{encrypted}",
+        manifest.keyspaces.join(", "),
+        manifest.all_files().count()
+    )
 }
 
 fn keyspaces(schema: &Schema, wanted: &[String]) -> Result<Vec<String>, BackupError> {
@@ -117,31 +146,24 @@ struct Take<'a> {
     keyspaces: &'a [String],
     target: &'a Target,
     session: u64,
-    /// What the manifest has of the cipher's key.
-    key: Option<WrappedKey>,
-    /// What an incremental one goes on from.
-    before: Option<Chain>,
+    has_roles: bool,
+    begin: Begin,
 }
 
 impl Take<'_> {
-    fn run(
-        &self,
-        throttle: Throttle,
-        buffer_bytes: u64,
-        cipher: Option<BackupCipher>,
-        earlier: Option<Earlier>,
-    ) -> Result<Manifest, BackupError> {
-        let session = self.session;
+    fn run(&self, throttle: Throttle, buffer_bytes: u64, earlier: Option<Earlier>) -> Result<Manifest, BackupError> {
+        let (session, first_file) = (self.session, self.begin.first_file);
         let started = self.start(buffer_bytes)?;
         self.check_slots(&started)?;
         let streams: usize = started.iter().map(|node| usize::from(node.cores)).sum();
         let meter = Meter::start(Unit::Bytes, 0, streams as u64, "cores scanned");
+        let cipher = self.begin.cipher.as_ref();
         let shared = Shared { progress: Progress::default(), throttle, meter, cipher, earlier };
         let (schema, files) = std::thread::scope(|scope| {
             let mut receivers = Vec::new();
             for (node, places) in self.nodes.0.iter().zip(&started) {
                 for core in 0..places.cores {
-                    let (number, shared) = (receivers.len() as u32, &shared);
+                    let (number, shared) = (first_file + receivers.len() as u32, &shared);
                     receivers.push(scope.spawn(move || {
                         let target = format!("/backup/rows?session={session}&core={core}");
                         let received = receive(node, &target, self.target, number, shared);
@@ -154,7 +176,7 @@ impl Take<'_> {
             let files = receivers.into_iter().filter_map(|receiver| receiver.join().expect("receiving does not panic"));
             (schema, files.collect::<Vec<FileEntry>>())
         });
-        let Shared { progress, meter, cipher, earlier, .. } = shared;
+        let Shared { progress, meter, earlier, .. } = shared;
         drop(meter);
         let (fault, cut) = {
             let mut state = progress.lock();
@@ -162,11 +184,11 @@ impl Take<'_> {
         };
         match (fault, schema, cut) {
             (None, Some(schema), Some(cut)) => {
-                let gone = earlier.zip(self.before.as_ref());
+                let gone = earlier.zip(self.begin.base.as_ref());
                 let gone = gone
-                    .map(|(earlier, chain)| self.write_gone(earlier, chain, cut, &schema, (files.len() as u32, cipher.as_ref())))
+                    .map(|(earlier, chain)| self.write_gone(earlier, chain, cut, &schema, first_file + files.len() as u32))
                     .transpose()?;
-                self.finish(schema, files.into_iter().chain(gone).collect(), cipher.as_ref())
+                self.finish(schema, files.into_iter().chain(gone).collect())
             }
             (fault, ..) => Err(fault.expect("without a schema there is a fault")),
         }
@@ -224,13 +246,13 @@ impl Take<'_> {
 
     fn try_cut(&self, number: u32) -> Result<Option<Schema>, BackupError> {
         let session = self.session;
-        let before = self.nodes.schemas()?;
+        let before = self.nodes.schemas(self.has_roles)?;
         let cut = self.nodes.all(&format!("/backup/cut?session={session}&number={number}"), &[]);
         let released = self.nodes.all(&format!("/backup/release?session={session}&number={number}"), &[]);
         cut.into_iter().chain(released).try_for_each(|answer| answer.map(drop))?;
-        let after = self.nodes.schemas()?;
+        let after = self.nodes.schemas(self.has_roles)?;
         let first = self.kept(&before[0]);
-        let is_same = before.iter().chain(&after).all(|schema| self.kept(schema) == first);
+        let is_same = before.iter().chain(&after).all(|schema| self.kept(schema) == first && schema.roles == before[0].roles);
         Ok(is_same.then(|| Schema { keyspaces: first, ..before[0].clone() }))
     }
 
@@ -240,41 +262,39 @@ impl Take<'_> {
     }
 
     /// The file after those of the streams: what is not there any more.
-    fn write_gone(
-        &self,
-        earlier: Earlier,
-        chain: &Chain,
-        cut: u32,
-        schema: &Schema,
-        (number, cipher): (u32, Option<&BackupCipher>),
-    ) -> Result<FileEntry, BackupError> {
+    fn write_gone(&self, earlier: Earlier, chain: &Chain, cut: u32, schema: &Schema, number: u32) -> Result<FileEntry, BackupError> {
         let tables: BTreeSet<TableId> = schema.tables().map(|table| table.id).collect();
-        write_gone(self.target, number, cipher, |take| earlier.each_gone(chain, cut, &tables, take))
+        write_gone(self.target, number, self.begin.cipher.as_ref(), |take| earlier.each_gone(chain, cut, &tables, take))
     }
 
-    fn finish(&self, schema: Schema, files: Vec<FileEntry>, cipher: Option<&BackupCipher>) -> Result<Manifest, BackupError> {
+    fn finish(&self, schema: Schema, files: Vec<FileEntry>) -> Result<Manifest, BackupError> {
         interrupt::check()?;
         let mut manifest = Manifest {
-            format: Manifest::format_of(cipher.is_some(), self.before.is_some()),
+            format: 0,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             taken_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
             keyspaces: self.keyspaces.to_vec(),
             schema_crc32: 0,
-            encryption: self.key.clone(),
-            previous: self
-                .before
-                .as_ref()
-                .map(|chain| chain.newest())
-                .map(|newest| Previous { place: newest.place().absolute(), manifest_sha256: newest.digest.clone() }),
+            encryption: self.begin.key.clone(),
+            previous: self.begin.previous.clone(),
+            roles: self.has_roles.then_some(RolesEntry { count: schema.roles.len(), crc32: 0 }),
+            interrupted: self.begin.interrupted.clone(),
             files,
+        }
+        .with_format();
+        let sealed = manifest.sealed();
+        let put = |name: &str, place: Place, blob: Vec<u8>| {
+            let stored = match &self.begin.cipher {
+                Some(cipher) => cipher.seal(place, &sealed, blob),
+                None => blob,
+            };
+            self.target.put(name, &stored).map(|()| base::checksum(&stored))
         };
-        let blob = schema_blob::encode(&schema);
-        let stored = match cipher {
-            Some(cipher) => cipher.seal(Place::SCHEMA, &manifest.sealed(), blob),
-            None => blob,
-        };
-        manifest.schema_crc32 = base::checksum(&stored);
-        self.target.put(SCHEMA, &stored)?;
+        if let Some(entry) = &mut manifest.roles {
+            entry.crc32 = put(ROLES, Place::ROLES, encode_roles(&schema.roles))?;
+        }
+        let without_roles = Schema { roles: BTreeMap::new(), ..schema };
+        manifest.schema_crc32 = put(SCHEMA, Place::SCHEMA, schema_blob::encode(&without_roles))?;
         self.target.finish(&manifest)?;
         Ok(manifest)
     }

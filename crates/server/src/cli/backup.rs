@@ -18,9 +18,15 @@ pub(crate) struct BackupArguments {
     /// A keyspace, namespace or GridDB database; may be given again. All without.
     #[arg(long, value_name = "NAME")]
     pub(crate) keyspace: Vec<String>,
+    /// Roles, too, with their hashed passwords.
+    #[arg(long)]
+    pub(crate) roles: bool,
     /// Replace what a backup that was interrupted has left there.
     #[arg(long)]
     pub(crate) restart: bool,
+    /// Go on from what a backup that was interrupted has left there, if one has; and leave there what this one stores, if it fails.
+    #[arg(long, conflicts_with = "restart")]
+    pub(crate) resume: bool,
     /// Only what is not as it was in this backup, full or incremental; a restore of the new one needs it.
     #[arg(long, value_name = "PLACE")]
     pub(crate) incremental_from: Option<Location>,
@@ -66,6 +72,9 @@ pub(crate) struct RestoreArguments {
     /// Only this table, with the views of it; may be given again. It must not exist.
     #[arg(long, value_name = "KEYSPACE.TABLE")]
     pub(crate) table: Vec<String>,
+    /// Make the roles of the backup, too, those that do not exist.
+    #[arg(long)]
+    pub(crate) roles: bool,
     /// Where it is kept how far the restore has come; `restore.progress` in the backup without; needed for one in S3.
     #[arg(long, value_name = "FILE")]
     pub(crate) progress: Option<PathBuf>,

@@ -20,6 +20,14 @@ const PART_BYTES: std::ops::RangeInclusive<u64> = 5 << 20..=5 << 30;
 /// A page has 1,000 names, and a backup some thousands.
 const PAGES_MAX: usize = 1000;
 
+/// When an object is stored.
+pub(crate) enum Condition {
+    /// There is none of its name.
+    New,
+    /// The one with this tag is there.
+    Replaces(String),
+}
+
 /// What is under a prefix of a bucket.
 pub(crate) struct Bucket {
     pub(super) wire: Wire,
@@ -157,12 +165,17 @@ impl Bucket {
         self.wire.ask(&self.put_request(name, bytes)).map(drop)
     }
 
-    /// Stores one that is not there yet, as far as S3 can tell.
+    /// Stores one on a condition, as far as S3 knows those.
     ///
     /// # Errors
     /// [`S3Error::Changed`] when another one is there.
-    pub(crate) fn put_new(&self, name: &str, bytes: &[u8]) -> Result<(), S3Error> {
-        match self.wire.ask(&self.put_request(name, bytes).extra("if-none-match", "*")) {
+    pub(crate) fn put_if(&self, name: &str, bytes: &[u8], condition: &Condition) -> Result<(), S3Error> {
+        let ask = self.put_request(name, bytes);
+        let ask = match condition {
+            Condition::New => ask.extra("if-none-match", "*"),
+            Condition::Replaces(tag) => ask.extra("if-match", tag.clone()),
+        };
+        match self.wire.ask(&ask) {
             // An attempt whose answer was lost may have stored it.
             Err(error @ S3Error::Changed { .. }) => match self.get(name)? {
                 Some(stored) if stored == bytes => Ok(()),

@@ -28,7 +28,7 @@ mod xml;
 
 pub(crate) use address::S3Address;
 pub(crate) use arguments::S3Arguments;
-pub(crate) use bucket::Bucket;
+pub(crate) use bucket::{Bucket, Condition};
 pub(crate) use error::S3Error;
 pub(crate) use reader::ObjectReader;
 pub(crate) use upload::{Started, Upload};

@@ -47,7 +47,7 @@ impl Parts {
     }
 
     fn part_bytes(&self) -> usize {
-        self.fixed.unwrap_or_else(|| SIZES.iter().find(|(until, _)| self.sent < *until).map_or(64 << 20, |(_, bytes)| *bytes))
+        self.fixed.unwrap_or_else(|| whole_part_bytes(self.sent) as usize)
     }
 
     /// The stream may end here. Earlier marks do not count any more.
@@ -59,6 +59,11 @@ impl Parts {
     pub(super) fn end(&mut self, bytes: u64) -> Option<Mark> {
         self.mark.take().filter(|mark| mark.bytes == bytes)
     }
+}
+
+/// The bytes of a part, of those that grow; the first one has index 0.
+pub(super) fn whole_part_bytes(index: usize) -> u64 {
+    SIZES.iter().find(|(until, _)| index < *until).map_or(64 << 20, |(_, bytes)| *bytes as u64)
 }
 
 #[cfg(test)]

@@ -1,0 +1,87 @@
+//! Roles of a backup become roles here, where there are none of their names.
+
+use crate::schema_changes::{ResolvedChange, SchemaChange, SchemaEnvironment, SchemaFailure, SchemaUpdate};
+use cql::ddl::content_version;
+use model::{Role, Schema};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+
+/// Makes those roles that do not exist; those that do stay as they are.
+pub(super) struct CreateRoles {
+    pub(super) roles: BTreeMap<String, Arc<Role>>,
+    /// Where a refusal goes.
+    pub(super) refused: Sender<String>,
+}
+
+impl SchemaChange for CreateRoles {
+    fn resolve(&self, schema: &Arc<Schema>, environment: &mut SchemaEnvironment<'_>) -> Result<ResolvedChange, SchemaFailure> {
+        let made = with_roles(schema, &self.roles).and_then(|made| check_members(&made, environment).map(|()| made));
+        match made {
+            Ok(made) => {
+                let update = (made != **schema).then(|| SchemaUpdate {
+                    events: Vec::new(),
+                    schema: Arc::new(Schema { version: content_version(&made), ..made }),
+                    dropped: Vec::new(),
+                    truncated: Vec::new(),
+                });
+                Ok(ResolvedChange { update, warnings: Vec::new() })
+            }
+            Err(why) => {
+                // Who asked may have given up.
+                let _ = self.refused.send(why);
+                Ok(ResolvedChange::default())
+            }
+        }
+    }
+}
+
+/// The schema with the roles that it has not.
+fn with_roles(schema: &Schema, wanted: &BTreeMap<String, Arc<Role>>) -> Result<Schema, String> {
+    let mut made = schema.clone();
+    for (name, role) in wanted.iter().filter(|(name, _)| !schema.roles.contains_key(*name)) {
+        let is_taken = |identity: &&String| schema.roles.values().any(|known| known.identities.contains(*identity));
+        if let Some(identity) = role.identities.iter().find(is_taken) {
+            return Err(format!("the identity {identity} of the role {name} is another role's here; drop it here, or the role there"));
+        }
+        made.roles.insert(name.clone(), Arc::clone(role));
+    }
+    Ok(made)
+}
+
+/// Whether every member of the cluster knows what the roles have.
+fn check_members(made: &Schema, environment: &SchemaEnvironment<'_>) -> Result<(), String> {
+    let needs = [
+        ("roles", !made.roles.is_empty() && !environment.knows_roles),
+        ("permissions", made.has_permissions() && !environment.knows_permissions),
+        ("identities of certificates", made.has_identities() && !environment.knows_identities),
+        ("log-ins of Aerospike's and GridDB's clients", made.has_digest_logins() && !environment.knows_digest_logins),
+        ("limits of roles", made.has_role_limits() && !environment.knows_role_limits),
+    ];
+    match needs.iter().find(|(_, is_missing)| *is_missing) {
+        Some((what, _)) => Err(format!("the backup has {what}, and a member runs a program that does not know them; update it first")),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn role(identity: &str, can_login: bool) -> Arc<Role> {
+        Arc::new(Role { can_login, identities: [identity.to_owned()].into(), ..Role::default() })
+    }
+
+    #[test]
+    fn a_role_that_exists_stays_as_it_is_and_keeps_its_identity() {
+        let roles = |roles: &[(&str, &Arc<Role>)]| roles.iter().map(|(name, role)| ((*name).to_owned(), Arc::clone(role))).collect();
+        let (here, there) = (role("a", true), role("a", false));
+        let schema = Schema { roles: roles(&[("jo", &here)]), ..Schema::empty() };
+        let new = role("b", false);
+        let made = with_roles(&schema, &roles(&[("jo", &there), ("eve", &new)])).unwrap();
+        assert_eq!(made.roles, roles(&[("jo", &here), ("eve", &new)]));
+        let refused = with_roles(&schema, &roles(&[("eve", &there)])).unwrap_err();
+        assert!(refused.contains("the identity a of the role eve is another role's here"), "{refused}");
+    }
+}
