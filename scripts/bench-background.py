@@ -4,8 +4,9 @@
     scripts/bench-background.py [--binary target/release/tarndb] [--rounds 3] [--mebibytes 512] [--memory 256MiB] [--seconds 20]
 
 The node has CPU 0 to itself. On CPU 1 are the load, before all else, and the commands that take backups and read feeds, for which the rest is. Each round makes a dataset
-of which half is in memory, finds out how fast it is read and updated, and measures half of that: alone, during one backup after the other (unlimited), during one
-that is limited to a fortieth of the data a second, and with a feed that is followed. Half reads, half updates of uniformly random rows of 1,000 bytes. The node that
+of which half is in memory, finds out how fast it is read and updated, and measures half of that: alone, during one backup after the other (unlimited), and during one
+that is limited to a fortieth of the data a second. A table with a log of its changes can do less: half of what it can do is measured on a table without a log, on one
+that keeps changes, and on one whose feed is followed from the oldest change on. Half reads, half updates of uniformly random rows of 1,000 bytes. The node that
 scrubs does so from its start, as often as can be asked for: once an hour. Medians over the rounds, and their spread.
 """
 
@@ -116,7 +117,7 @@ def measure(binary, directory, arguments):
         rate = arguments.rate or int(run(binary, directory, mark, rows, 10)["throughput"] / 2)
         figures["rate"] = rate
 
-        def measured(name, beside=None, table=""):
+        def measured(name, beside=None, table="", rate=rate):
             if beside:
                 beside.start()
             try:
@@ -141,9 +142,12 @@ def measure(binary, directory, arguments):
         measured("backup", backup())
         measured("limited backup", backup("--rate-limit", f"{max(1, arguments.mebibytes // 40)}MiB"))
         measured("alone again")
-        measured("changes are kept", table=CHANGES)
+        kept = arguments.rate or int(run(binary, directory, mark, rows, 10, table=CHANGES)["throughput"] / 2)
+        figures["rate of a table with a log"] = kept
+        measured("no changes are kept", rate=kept)
+        measured("changes are kept", table=CHANGES, rate=kept)
         follow = ["curl", "-sN", f"http://{HTTP}/changes/{TABLE.replace('.', '/')}?follow=1"]
-        measured("feed", Beside(mark, lambda _: follow), CHANGES)
+        measured("feed", Beside(mark, lambda _: follow), CHANGES, kept)
         node.end()
         node = Node(binary, directory, arguments.memory, "--scrub-interval-hours", "1")
         measured("scrub")

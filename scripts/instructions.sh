@@ -2,7 +2,7 @@
 # Instructions of one request, frame in to frame out, counted by callgrind: the same on a busy machine as on a quiet one.
 #   scripts/instructions.sh [shape...]      shapes as of microbench: 1x200 5x40 10x100
 #   TARNDB_PROFILE=quick scripts/instructions.sh   of the build that `make run` starts
-#   TARNDB_BENCH_FLAGS=--encrypted scripts/instructions.sh   with more flags of microbench
+#   TARNDB_BENCH_FLAGS=--encrypted scripts/instructions.sh   with more flags of microbench; --cdc logs the changes of the table
 # Prints instructions per request for reads and writes in deliveries of 1 and 16 frames, and keeps the profiles in target/bench/
 # (callgrind_annotate --inclusive=yes FILE shows where they go).
 set -euo pipefail

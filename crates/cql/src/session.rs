@@ -12,7 +12,7 @@ mod handshake;
 mod outgoing;
 mod server;
 
-pub use client::{Certificate, Client};
+pub use client::{BACKGROUND, Certificate, Client, WORKLOAD};
 pub use credentials::Credentials;
 pub use outgoing::Workspaces;
 pub use server::Server;

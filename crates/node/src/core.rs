@@ -4,6 +4,7 @@
 //! into the connection's output. Everything else waits in [`Requests`] and is answered later. Nothing here blocks or reads a clock.
 
 use crate::audit::CoreAudit;
+use crate::background::Background;
 use crate::backup::{CoreBackup, Restores};
 use crate::cluster::{ClusterCore, Figures, MetadataBlobs};
 use crate::config::NodeConfig;
@@ -49,6 +50,7 @@ pub struct Core {
     pub(crate) buffers: BufferPool,
     pub(crate) tls_buffers: TlsBuffers,
     pub(crate) handshakes: Handshakes,
+    pub(crate) background: Background,
     /// When a client's TLS was last complained of.
     pub(crate) tls_failure_logged_us: Option<u64>,
     /// Requests whose parts are all back.
@@ -128,6 +130,7 @@ impl Core {
             buffers,
             tls_buffers: TlsBuffers::default(),
             handshakes: Handshakes::default(),
+            background: Background::default(),
             tls_failure_logged_us: None,
             continuations: VecDeque::new(),
             delayed: Vec::new(),
@@ -214,8 +217,10 @@ impl Core {
         self.shard.context(reactor.now())
     }
 
-    /// What moves or copies rows goes about it more slowly.
+    /// What moves or copies rows goes about it more slowly, and background clients wait.
+    #[inline]
     pub(crate) fn client_came(&mut self) {
+        self.background.client_came();
         if let Some(cluster) = &mut self.cluster {
             cluster.client_came();
         } else if let Some(backup) = &mut self.backup {

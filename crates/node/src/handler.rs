@@ -44,7 +44,6 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
         if self.defers_handshake(reactor, connection, bytes) {
             return;
         }
-        self.client_came();
         self.serve(reactor, connection, bytes);
     }
 
@@ -151,6 +150,7 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
         // Before what was written leaves for other members.
         self.vector_images_turn(reactor);
         let backup_due_us = self.backup_turn(reactor);
+        let background_due_us = self.background.ask_again_us(reactor.slept_us(), now.monotonic_us);
         let cluster_due_us = self.cluster_turn(reactor);
         for (tag, request) in self.shard.take_requests() {
             debug_assert!(tag.0 < NODE_TAGS);
@@ -188,6 +188,7 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
             .chain(protocols_due_us)
             .chain(slow_due_us)
             .chain(backup_due_us)
+            .chain(background_due_us)
             .min()
             .map_or(Turn::Idle, Turn::At)
     }

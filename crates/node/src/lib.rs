@@ -3,6 +3,7 @@
 //! [`Core`] is one core's part and implements [`io::Handler`]; the production reactor and the simulator drive the same code.
 
 mod audit;
+mod background;
 mod backup;
 mod cluster;
 mod config;

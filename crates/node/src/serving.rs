@@ -86,6 +86,10 @@ impl Core {
             transport
                 .append(out, &mut self.tls_buffers, |out| session.append_late_reply(frame, out, self.workspaces.get_or_insert_default()));
         }
+        let is_answered = connection.session.is_background() && connection.session.in_flight() == 0;
+        if is_answered {
+            self.background.ended(id, reactor.slept_us(), reactor.clock_us());
+        }
         self.charge_late(id, frame.len());
         self.weigh(reactor, id);
     }
@@ -111,6 +115,7 @@ impl Core {
         }
         let Some(connection) = self.connections.remove(id) else { return };
         self.handshakes.forget(id);
+        self.background.ended(id, reactor.slept_us(), reactor.clock_us());
         let Connection { session, stream, share, .. } = *connection;
         self.uncount_connection(share);
         if let Some(stream) = stream {
@@ -142,12 +147,17 @@ impl Core {
     /// Serves the requests that were left when the connection was paused, then those in `bytes`.
     pub(crate) fn serve<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: ConnectionId, bytes: &[u8]) {
         let Some(mut connection) = self.connections.take(id) else { return };
+        let is_background = connection.session.is_background();
+        let waits = is_background && !self.background.begins(id, reactor.slept_us(), reactor.clock_us());
+        if !is_background {
+            self.client_came();
+        }
         let unsent = reactor.unsent_bytes(id);
         let Some(output) = reactor.output(id) else { return self.connections.put(connection) };
         let mut out = std::mem::take(output);
         let mut workspaces = self.workspaces.take().unwrap_or_default();
         // The output of this turn is within `unsent`; what the kernel has not taken of turns before is not in `out`.
-        let room = if self.audit_blocks() { 0 } else { self.unsent_bytes_max().saturating_sub(unsent - out.len()) };
+        let room = if waits || self.audit_blocks() { 0 } else { self.unsent_bytes_max().saturating_sub(unsent - out.len()) };
         let mut opened = if connection.transport.is_plain() { None } else { self.open(reactor, &mut connection, bytes) };
         let (said, replies) = match &mut opened {
             None => (bytes, &mut out),
@@ -171,6 +181,9 @@ impl Core {
         self.workspaces = Some(workspaces);
         reactor.put_output(id, out);
         connection.paused = verdict == Verdict::Pause;
+        if is_background && connection.session.in_flight() == 0 {
+            self.background.ended(id, reactor.slept_us(), reactor.clock_us());
+        }
         self.connections.put(connection);
         self.weigh(reactor, id);
         if verdict == Verdict::Close {
@@ -312,6 +325,7 @@ impl Core {
 
     /// Resumes paused connections, as far as there is room.
     pub(crate) fn resume<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
+        self.background.ask_again();
         for _ in 0..self.connections.paused_count() {
             if self.is_overloaded() || self.audit_blocks() {
                 return;

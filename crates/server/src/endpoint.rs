@@ -162,17 +162,23 @@ impl Endpoint {
         Source::new(Box::new(|| self.connect(0)))
     }
 
+    /// The same for requests that give way to those of other clients, where the one that is asked knows such.
+    pub(crate) fn background_source(&self) -> Source<'_> {
+        let connect = |address: &str| {
+            Client::start_in_background(self.link(address)?, ProtocolVersion::V4, self.credentials()).map_err(|error| at(address, error))
+        };
+        Source::new(Box::new(move || self.first(0, connect)))
+    }
+
     /// To the first that answers, from the address with this number on, in CQL.
     pub(crate) fn connect(&self, number: usize) -> Result<Client<Link>, ClientError> {
-        self.first(number, |address| match self.connect_to(address) {
-            Err(ClientError::Io(error)) => Err(Error::new(error.kind(), format!("{address}: {error}")).into()),
-            done => done,
+        self.first(number, |address| {
+            Client::start_as(self.link(address)?, ProtocolVersion::V4, self.credentials()).map_err(|error| at(address, error))
         })
     }
 
-    fn connect_to(&self, address: &str) -> Result<Client<Link>, ClientError> {
-        let credentials = self.login().map(|(user, password)| Credentials { user, password });
-        Client::start_as(self.link(address)?, ProtocolVersion::V4, credentials)
+    fn credentials(&self) -> Option<Credentials<'_>> {
+        self.login().map(|(user, password)| Credentials { user, password })
     }
 
     /// What `connect` gives for the first address for which it gives something, from the one with this number on.
@@ -187,6 +193,14 @@ impl Endpoint {
             let session = self.trust.as_ref().map(|trust| Session::to_server(trust, host)).transpose().map_err(Error::other)?;
             Link::connect(*resolved, session)
         })
+    }
+}
+
+/// An error of a connection, and whose it is.
+fn at(address: &str, error: ClientError) -> ClientError {
+    match error {
+        ClientError::Io(error) => Error::new(error.kind(), format!("{address}: {error}")).into(),
+        error => error,
     }
 }
 

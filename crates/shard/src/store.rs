@@ -264,7 +264,15 @@ impl RowStore for EngineStore<'_> {
             || self.vectors.has(partition.table)
             || !self.takes_deltas
         {
-            return self.get(partition, &[]).map(Basis::Row);
+            let missed_before = self.misses.borrow().len();
+            let row = self.get(partition, &[]);
+            if row.is_err() {
+                // The row will be written whole, and is in memory then: what is read now makes no room for itself.
+                let mut misses = self.misses.borrow_mut();
+                let own = misses.split_off(missed_before);
+                misses.extend(own.into_iter().map(Miss::in_passing));
+            }
+            return row.map(Basis::Row);
         }
         self.visited.set(Some((partition.table, partition.token.slot())));
         match self.engine.get(&key_of(partition, partition.table), CachePolicy::Keep) {

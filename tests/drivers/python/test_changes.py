@@ -128,6 +128,15 @@ def test_a_reader_goes_on_after_any_line(shared_session, table, http_address):
     assert seen[:60] == ids and len(seen) == 61
 
 
+def test_a_feed_says_that_others_go_first(shared_session, table, http_address):
+    name = table("p int PRIMARY KEY, v int", CDC)
+    shared_session.execute(f"INSERT INTO {name} (p, v) VALUES (1, 1)")
+    with feed(http_address(), name, follow=1) as response:
+        assert json.loads(response.readline())["columns"] == {"v": 1}
+        workloads = [row.client_options.get("WORKLOAD") for row in shared_session.execute("SELECT client_options FROM system_views.clients")]
+    assert "background" in workloads and None in workloads, workloads
+
+
 def test_now_begins_with_what_comes(shared_session, table, http_address):
     name = table("p int PRIMARY KEY, v int", CDC)
     shared_session.execute(f"INSERT INTO {name} (p, v) VALUES (1, 1)")

@@ -55,7 +55,7 @@ impl<'a> RowDelta<'a> {
         let mut delta = Self {
             deletion: new_deletion(old.and_then(|old| old.deletion()), new.deletion()),
             marker: new.liveness().filter(|marker| is_new(marker) || is_left(marker)),
-            pieces: Vec::new(),
+            pieces: Vec::with_capacity(new.cells().size_hint().0),
         };
         let mut olds = old.map(|old| old.cells()).into_iter().flatten().peekable();
         for cell in new.cells() {

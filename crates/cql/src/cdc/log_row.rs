@@ -4,6 +4,10 @@ use crate::value::{build, comparable, order};
 use model::operation::{PartitionKey, WriteSet, purge_after_s};
 use model::row::{RowWriter, Stamp};
 use model::{ColumnId, DataType};
+use std::borrow::Cow;
+
+/// The values of `cdc$operation`, each by itself.
+const OPERATIONS: [u8; 10] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
 
 /// What a row of a log is about: the value of `cdc$operation`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,16 +25,27 @@ pub enum Operation {
     Postimage = 9,
 }
 
-/// A row to be staged.
-#[derive(Debug)]
-pub(super) struct LogRow {
-    pub(super) cells: Vec<(ColumnId, Vec<u8>)>,
+impl Operation {
+    /// The value of the column.
+    pub(super) fn value(self) -> Cow<'static, [u8]> {
+        Cow::Borrowed(&OPERATIONS[self as usize..=self as usize])
+    }
 }
 
-impl LogRow {
+/// True, as a value of a column.
+pub(super) const TRUE: Cow<'static, [u8]> = Cow::Borrowed(&[1]);
+
+/// A row to be staged. Values that are in the changed row as the log has them are not copied.
+#[derive(Debug)]
+pub(super) struct LogRow<'a> {
+    /// Each of another column.
+    pub(super) cells: Vec<(ColumnId, Cow<'a, [u8]>)>,
+}
+
+impl LogRow<'_> {
     /// Changes what the row is about: the value of `column`, which is there.
     pub(super) fn set_operation(&mut self, column: ColumnId, operation: Operation) {
-        self.cells.iter_mut().filter(|(other, _)| *other == column).for_each(|(_, value)| *value = vec![operation as u8]);
+        self.cells.iter_mut().filter(|(other, _)| *other == column).for_each(|(_, value)| *value = operation.value());
     }
 }
 
@@ -96,14 +111,15 @@ pub(super) fn stage(
     partition: &PartitionKey<'_>,
     time: [u8; 16],
     (stamp, gc_grace_s): (Stamp, u32),
-    rows: impl Iterator<Item = LogRow>,
+    rows: Vec<LogRow<'_>>,
     derived: &mut WriteSet,
 ) {
-    for (number, LogRow { mut cells }) in rows.enumerate() {
-        let mut clustering = Vec::with_capacity(24);
+    let mut clustering = Vec::with_capacity(24);
+    for (number, LogRow { mut cells }) in rows.into_iter().enumerate() {
+        clustering.clear();
         comparable::encode(&DataType::TimeUuid, &time, false, &mut clustering);
         comparable::encode(&DataType::Int, &(number as i32).to_be_bytes(), false, &mut clustering);
-        cells.sort_by_key(|(column, _)| *column);
+        cells.sort_unstable_by_key(|(column, _)| *column);
         let mut row = RowWriter::new(derived.begin(partition, &clustering), stamp, true, None);
         cells.iter().for_each(|(column, value)| row.value(*column, stamp, value));
         let kind = row.finish();

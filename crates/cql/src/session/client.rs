@@ -6,6 +6,11 @@ use crate::wire::ProtocolVersion;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+/// The option of STARTUP with which a client says that nobody waits for its requests, if its value is [`BACKGROUND`].
+pub const WORKLOAD: &str = "WORKLOAD";
+/// The value of [`WORKLOAD`] of readers of change feeds and of other clients that may be slow.
+pub const BACKGROUND: &str = "background";
+
 /// A client's certificate: the authority that has signed it is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Certificate {
@@ -35,6 +40,8 @@ pub struct Client {
     pub address: SocketAddr,
     /// Whether it wants to hear where partitions are: [`TABLETS_ROUTING`].
     pub wants_tablets: bool,
+    /// Whether its requests give way to those of others: [`WORKLOAD`].
+    pub is_background: bool,
     /// How it speaks TLS, if it does.
     pub encryption: Option<Encryption>,
     /// What it has shown of itself by TLS, where certificates log in.
@@ -63,6 +70,7 @@ impl Client {
             is_masked: false,
             address,
             wants_tablets: false,
+            is_background: false,
             encryption: None,
             certificate: Certificate::None,
             connected: None,

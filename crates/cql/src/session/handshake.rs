@@ -2,7 +2,7 @@
 //!
 //! On the path: [`super::Session::receive`] comes here until the connection is ready, and never again.
 
-use super::client::Client;
+use super::client::{BACKGROUND, Client, WORKLOAD};
 use super::credentials::Credentials;
 use super::server::Server;
 use crate::clients::ConnectedClient;
@@ -32,6 +32,7 @@ pub(super) enum Handshake {
 pub(super) struct Started {
     pub(super) compression: Option<Compression>,
     wants_tablets: bool,
+    is_background: bool,
     connected: Arc<ConnectedClient>,
     role: Option<Arc<str>>,
 }
@@ -76,7 +77,8 @@ fn startup(options: &StringMap<'_>, client: &Client, server: &mut impl Server) -
     let role = server.certified(client)?;
     let connected = Arc::new(ConnectedClient::new(client.address, client.version, client.encryption, options.iter()));
     let wants_tablets = options.get(TABLETS_ROUTING).is_some();
-    Ok(Handshake::Start(Started { compression, wants_tablets, connected, role }))
+    let is_background = options.get(WORKLOAD) == Some(BACKGROUND);
+    Ok(Handshake::Start(Started { compression, wants_tablets, is_background, connected, role }))
 }
 
 /// Answers a STARTUP: the client is ready, or has to say first who it is.
@@ -87,9 +89,10 @@ pub(super) fn answer_startup(
     server: &mut impl Server,
     out: &mut Vec<u8>,
 ) -> Phase {
-    let Started { wants_tablets, connected, role, .. } = started;
+    let Started { wants_tablets, is_background, connected, role, .. } = started;
     let version = client.version;
     client.wants_tablets = wants_tablets;
+    client.is_background = is_background;
     server.connected(&connected);
     client.connected = Some(connected);
     let class = if role.is_some() { None } else { server.authenticator() };

@@ -1,6 +1,7 @@
 //! One connection as a client has it before the load starts: STARTUP, schema, PREPARE; one request at a time, over any transport.
 
 use crate::transport::Transport;
+use ::cql::session::{BACKGROUND, WORKLOAD};
 use ::cql::wire::{
     CompressionWorkspace, Consistency, Direction, ErrorKind, ErrorResponse, FRAME_BODY_BYTES_MAX, Frame, FrameDecoder, FrameEncoder,
     FrameFlags, Opcode, Prepare, ProtocolVersion, Query, QueryParameters, Request, Response, ResultResponse, Rows, StreamId, Values,
@@ -144,6 +145,23 @@ impl<T: Transport> Client<T> {
     /// # Errors
     /// When the server does not let the client in; [`ClientError::NoCredentials`] when it asks for credentials and there are none.
     pub fn start_as(transport: T, version: ProtocolVersion, credentials: Option<Credentials<'_>>) -> Result<Self, ClientError> {
+        Self::start_with(transport, version, credentials, &[])
+    }
+
+    /// As [`Client::start_as`], and tells a server that knows it that others go first.
+    ///
+    /// # Errors
+    /// As [`Client::start_as`].
+    pub fn start_in_background(transport: T, version: ProtocolVersion, credentials: Option<Credentials<'_>>) -> Result<Self, ClientError> {
+        Self::start_with(transport, version, credentials, &[(WORKLOAD, BACKGROUND)])
+    }
+
+    fn start_with(
+        transport: T,
+        version: ProtocolVersion,
+        credentials: Option<Credentials<'_>>,
+        options: &[(&str, &str)],
+    ) -> Result<Self, ClientError> {
         let codec = Codec {
             decoder: FrameDecoder::new(Direction::Response, FRAME_BODY_BYTES_MAX),
             encoder: FrameEncoder::new(Direction::Request),
@@ -153,7 +171,7 @@ impl<T: Transport> Client<T> {
         let asks = client.call(
             Opcode::Startup,
             |body| {
-                write_startup(body, [("CQL_VERSION", "3.0.0")]);
+                write_startup(body, [("CQL_VERSION", "3.0.0")].into_iter().chain(options.iter().copied()));
                 Ok(())
             },
             |_, response| match response {

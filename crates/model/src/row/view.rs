@@ -214,6 +214,12 @@ impl<'a> Iterator for Cells<'a> {
         };
         Some(Cell { column, stamp, content })
     }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = usize::from(self.left);
+        (left, Some(left))
+    }
 }
 
 impl<'a> Cell<'a> {

@@ -127,6 +127,11 @@ pub(crate) trait ClientSession: Sized {
     /// Requests whose reply has not been given yet.
     fn in_flight(&self) -> u32;
 
+    /// Whether its requests give way to those of other clients.
+    fn is_background(&self) -> bool {
+        false
+    }
+
     /// How large the replies that are still to come may be together.
     fn outstanding_bytes(&self) -> usize;
 

@@ -3,6 +3,7 @@
 //! | line | what it does | reply |
 //! |---|---|---|
 //! | `PING` | nothing | `PONG` |
+//! | `BACKGROUND` | from now on the connection's requests give way to others | `OK` |
 //! | `CREATE` | makes the table, by a change of the schema | `OK` |
 //! | `REFUSE` | asks for a change that the protocol refuses | `ERROR 7 never` |
 //! | `ENSURE KEY VALUE` | makes the table if it is not there, then as `SET` | `OK` |
@@ -38,6 +39,7 @@ pub(crate) struct Ping;
 pub(crate) struct PingSession {
     line: Vec<u8>,
     in_flight: u32,
+    is_background: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -95,13 +97,21 @@ impl ClientSession for PingSession {
         &mut self,
         bytes: &[u8],
         out: &mut Vec<u8>,
-        _: usize,
+        out_bytes_max: usize,
         (): &mut (),
         (core, reactor, connection): Server<'_, R>,
     ) -> Verdict {
         self.line.extend_from_slice(bytes);
+        if out_bytes_max == 0 {
+            return Verdict::Pause;
+        }
         while let Some(end) = self.line.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = self.line.drain(..=end).collect();
+            if line == b"BACKGROUND\n" {
+                self.is_background = true;
+                out.extend_from_slice(b"OK\n");
+                continue;
+            }
             let before = out.len();
             serve((&mut *core, &mut *reactor, connection), None, line.trim_ascii(), out);
             self.in_flight += u32::from(out.len() == before);
@@ -115,6 +125,10 @@ impl ClientSession for PingSession {
 
     fn in_flight(&self) -> u32 {
         self.in_flight
+    }
+
+    fn is_background(&self) -> bool {
+        self.is_background
     }
 
     fn outstanding_bytes(&self) -> usize {

@@ -121,6 +121,19 @@ fn a_row_that_was_read_for_its_delta_is_in_memory_once() {
     }
 }
 
+/// So is one that is read because its change is logged.
+#[test]
+fn a_row_that_was_read_to_be_logged_is_in_memory_once() {
+    let mut world = World::new(1);
+    world.call("ALTER TABLE ks.t WITH cdc = {'enabled': true}", []);
+    let before = world.machine.engine(0).stats();
+    (0..100).for_each(|key| world.update(key, key + 1));
+    let after = world.machine.engine(0).stats();
+    let (reads, copies) = (after.device_reads - before.device_reads, after.cache_inserts - before.cache_inserts);
+    assert!(reads >= 100 && copies == 0, "{reads} reads, {copies} copies");
+    world.check();
+}
+
 #[test]
 fn updates_outlive_the_process_and_stay_forgotten_once_overtaken() {
     for seed in seeds(4) {

@@ -1,6 +1,6 @@
 //! Which stream is read when, and from where.
 //!
-//! A round goes over all streams once. It asks first which streams have anything new, 256 at a time, then reads those from where it has left them up to what it has
+//! A round goes over all streams once. It asks first which streams have anything new, 64 at a time, then reads those from where it has left them up to what it has
 //! seen there. After a round the position says: all streams, up to a margin before the round began.
 
 use super::change::{Assembly, Change};
@@ -25,10 +25,10 @@ const MARGIN_PART: i64 = 4;
 const OLDEST_TENTHS: i64 = 9;
 /// Rows expire at whole seconds.
 const EXPIRY_STEP_US: i64 = 1_000_000;
-/// Streams that are asked for at once.
-const PROBE_STREAMS: u16 = 256;
-/// Rows of a page; it ends before if it gets longer than 1 MiB.
-const PAGE_ROWS: u32 = 500;
+/// Streams that are asked for at once: a core that answers leaves other clients waiting for a fraction of a millisecond.
+const PROBE_STREAMS: u16 = 64;
+/// Rows of a page, for the same reason; it ends before if it gets longer than 1 MiB.
+const PAGE_ROWS: u32 = 100;
 const STREAMS: u16 = SLOT_COUNT as u16;
 
 /// Where to begin.

@@ -93,7 +93,7 @@ fn follow(arguments: &FollowArguments, from: &Endpoint, to: &Endpoint, keyspace:
         }
         None if arguments.copy => {
             let mark = patiently(note, || -> Result<_, FollowError> {
-                let mut reader = Reader::new(from.source(), followed.log.clone(), Since::Now)?;
+                let mut reader = Reader::new(from.background_source(), followed.log.clone(), Since::Now)?;
                 while !matches!(reader.step(u64::MAX)?, Step::CaughtUp) {}
                 Ok(reader.mark())
             })?;
@@ -105,7 +105,7 @@ fn follow(arguments: &FollowArguments, from: &Endpoint, to: &Endpoint, keyspace:
         }
         None => arguments.since.parse().map_err(FollowError::Feed)?,
     };
-    let reader = patiently(note, || Reader::new(from.source(), followed.log.clone(), since.clone()).map_err(FollowError::from))?;
+    let reader = patiently(note, || Reader::new(from.background_source(), followed.log.clone(), since.clone()).map_err(FollowError::from))?;
     apply(arguments, &followed, source, reader, target)
 }
 

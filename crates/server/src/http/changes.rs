@@ -119,7 +119,8 @@ fn feed(node: &Node<'_>, client: &TcpStream, asked: &Asked, told: &mut Told, bod
     let schema = node.board.schema();
     let log = Log::of(&schema, keyspace, table)?;
     told.begin(&schema, &log)?;
-    let mut reader = Reader::new(Source::new(Box::new(|| own_port::connect(node.console, node.board, node.asker))), log, since)?;
+    let mut reader =
+        Reader::new(Source::new(Box::new(|| own_port::connect_in_background(node.console, node.board, node.asker))), log, since)?;
     let (began, mut said, mut count) = (Instant::now(), Instant::now(), 0u64);
     let (mut pause, mut failing) = (POLL, None::<Instant>);
     loop {

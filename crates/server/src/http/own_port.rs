@@ -32,11 +32,20 @@ pub(crate) fn refuse(console: &Console, asker: Asker<'_>, what: &str) -> Option<
 
 /// A connection to it.
 pub(crate) fn connect(console: &Console, board: &Board, asker: Asker<'_>) -> Result<Client<Link>, ClientError> {
+    Client::start_as(link(console, board, asker)?, ProtocolVersion::V4, asker.credentials())
+}
+
+/// The same, for requests that give way to those of other clients.
+pub(crate) fn connect_in_background(console: &Console, board: &Board, asker: Asker<'_>) -> Result<Client<Link>, ClientError> {
+    Client::start_in_background(link(console, board, asker)?, ProtocolVersion::V4, asker.credentials())
+}
+
+fn link(console: &Console, board: &Board, asker: Asker<'_>) -> std::io::Result<Link> {
     let starting = || std::io::Error::new(std::io::ErrorKind::NotConnected, "this node is starting");
     let cql = console.cql().ok_or_else(starting)?;
     let session = console.tls().map(|config| Session::to_itself(&config.tls)).transpose().map_err(std::io::Error::other)?;
     let (stream, client) = own_connection::connect(board, cql, asker.address)?;
-    Client::start_as(Link::over(stream, session.flatten(), Some(client))?, ProtocolVersion::V4, asker.credentials())
+    Link::over(stream, session.flatten(), Some(client))
 }
 
 /// The tables of a statement of SQL, as the role that asks sees them.

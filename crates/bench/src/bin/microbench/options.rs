@@ -17,6 +17,9 @@ pub(crate) struct Options {
     /// The first blob has an index, and rows are read by it.
     #[arg(long)]
     pub(crate) index: bool,
+    /// Changes of the table are logged.
+    #[arg(long)]
+    pub(crate) cdc: bool,
     /// Clients log in, as a role with permissions on the table's keyspace.
     #[arg(long)]
     pub(crate) login: bool,

@@ -93,6 +93,9 @@ impl Rounds {
             schema.push(shape.create_index(TABLE));
             select = shape.select_by_value(TABLE);
         }
+        if options.cdc {
+            schema.push(format!("ALTER TABLE {TABLE} WITH cdc = {{'enabled': true}}"));
+        }
         if options.login {
             schema.push(format!("CREATE ROLE {ROLE} WITH PASSWORD = '{ROLE}' AND LOGIN = true"));
             schema.push(format!("GRANT SELECT, MODIFY ON KEYSPACE microbench TO {ROLE}"));

@@ -110,6 +110,11 @@ impl Rest {
         self.clients_came = true;
     }
 
+    /// Whether there was such work since the last slice began.
+    pub(crate) fn has_clients(&self) -> bool {
+        self.clients_came
+    }
+
     /// The time at which to look again whether the rest is over, if it is not. The core has slept for `slept_us` in all.
     pub(crate) fn due_us(&self, slept_us: u64, now_us: u64) -> Option<u64> {
         let left_us = self.sleep_us.saturating_sub(slept_us.saturating_sub(self.slept_us));

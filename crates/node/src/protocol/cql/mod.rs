@@ -123,6 +123,11 @@ impl ClientSession for Session {
         self.client().in_flight
     }
 
+    #[inline]
+    fn is_background(&self) -> bool {
+        self.client().is_background
+    }
+
     fn outstanding_bytes(&self) -> usize {
         self.client().outstanding_bytes()
     }

@@ -14,11 +14,13 @@ use std::net::Ipv4Addr;
 use std::sync::OnceLock;
 
 const CLIENT: ConnectionId = ConnectionId { index: 0, generation: 0 };
+const READER: ConnectionId = ConnectionId { index: 1, generation: 0 };
 
 /// A reactor whose connections are buffers.
 struct Machine {
     core: CoreId,
     now: Now,
+    slept_us: u64,
     output: Vec<u8>,
     disk: Disk,
     blobs: Vec<DiskTag>,
@@ -37,7 +39,7 @@ impl Reactor for Machine {
     }
 
     fn slept_us(&self) -> u64 {
-        0
+        self.slept_us
     }
 
     fn core(&self) -> CoreId {
@@ -92,7 +94,7 @@ impl Reactor for Machine {
     fn stop(&mut self) {}
 }
 
-/// A node of two cores, with one client at the first.
+/// A node of two cores, with two clients at the first.
 struct Node {
     cores: Vec<(Core, Machine)>,
     dice: Rng,
@@ -140,20 +142,34 @@ impl Node {
                 metadata: MetadataBlobs::default(),
                 on_ready: None,
             };
-            let machine =
-                Machine { core: CoreId(core), now, output: Vec::new(), disk: Disk::new(), blobs: Vec::new(), sent: VecDeque::new() };
+            let machine = Machine {
+                core: CoreId(core),
+                now,
+                slept_us: 0,
+                output: Vec::new(),
+                disk: Disk::new(),
+                blobs: Vec::new(),
+                sent: VecDeque::new(),
+            };
             (Core::new(parts), machine)
         };
         let mut node = Self { cores: vec![core(0), core(1)], dice: Rng::new(1) };
         node.settle();
         let (core, machine) = &mut node.cores[0];
-        core.accepted(machine, CLIENT, ListenerId(0), (Ipv4Addr::LOCALHOST, 1).into());
+        for client in [CLIENT, READER] {
+            core.accepted(machine, client, ListenerId(0), (Ipv4Addr::LOCALHOST, 1).into());
+        }
         node
     }
 
     /// Lets disks and messages come to rest.
     fn settle(&mut self) {
-        for _ in 0..200 {
+        self.pass_ms(200);
+    }
+
+    /// Lets so much time pass, a turn of each core every millisecond.
+    fn pass_ms(&mut self, ms: usize) {
+        for _ in 0..ms {
             let mut sent = Vec::new();
             for (core, machine) in &mut self.cores {
                 machine.now.monotonic_us += 1_000;
@@ -175,8 +191,12 @@ impl Node {
     }
 
     fn send(&mut self, bytes: &str) {
+        self.send_from(CLIENT, bytes);
+    }
+
+    fn send_from(&mut self, client: ConnectionId, bytes: &str) {
         let (core, machine) = &mut self.cores[0];
-        core.received(machine, CLIENT, bytes.as_bytes());
+        core.received(machine, client, bytes.as_bytes());
     }
 
     fn taken(&mut self) -> String {
@@ -211,6 +231,31 @@ fn its_request_waits_for_the_schema_and_starts_again() {
     let mut node = Node::start();
     assert_eq!(node.ask("ENSURE a 5"), "OK\n");
     assert_eq!(node.ask("GET a"), "5\n");
+}
+
+#[test]
+fn a_background_client_waits_until_the_core_has_slept_after_its_last_request() {
+    let mut node = Node::start();
+    assert_eq!(node.ask("ENSURE a 5"), "OK\n");
+    node.send_from(READER, "BACKGROUND\n");
+    assert_eq!(node.taken(), "OK\n");
+    for _ in 0..20 {
+        node.send_from(READER, "GET a\n");
+        node.pass_ms(5);
+        assert_eq!(node.taken(), "5\n", "nobody else is there");
+    }
+    node.send("PING\n");
+    node.send_from(READER, "GET a\n");
+    node.send("PING\n");
+    node.pass_ms(5);
+    assert_eq!(node.taken(), "PONG\nPONG\n", "others work, and the core has not slept");
+    node.cores[0].1.slept_us += 3_000;
+    node.pass_ms(5);
+    assert_eq!(node.taken(), "5\n");
+    node.send("PING\n");
+    node.send_from(READER, "GET a\n");
+    node.pass_ms(40);
+    assert_eq!(node.taken(), "PONG\n5\n", "a core that never sleeps serves it in the end");
 }
 
 #[test]

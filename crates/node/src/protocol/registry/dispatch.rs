@@ -153,6 +153,12 @@ impl Session {
         on_session!(self, session => ClientSession::in_flight(&**session))
     }
 
+    /// See [`ClientSession::is_background`].
+    #[inline]
+    pub(crate) fn is_background(&self) -> bool {
+        on_session!(self, session => ClientSession::is_background(&**session))
+    }
+
     /// See [`ClientSession::outstanding_bytes`].
     #[inline]
     pub(crate) fn outstanding_bytes(&self) -> usize {
