@@ -11,17 +11,23 @@ import sys
 import tempfile
 
 from bench_machine import BenchError, Window, about_this_run, need, need_room, run, sentence, summary, write_report
-from bench_servers import BareLoop, Redis, Tarndb
+from bench_servers import BareLoop, Certificate, Redis, Tarndb
 
 KINDS = ("reads", "writes")
 # (name, what is measured on it)
 REDIS_LOGGED, REDIS_PLAIN, FLOOR, TARNDB = "redis-everysec", "redis-plain", "bare-loop", "tarndb"
+TARNDB_TLS, REDIS_TLS = "tarndb-tls", "redis-tls"
 TITLES = {
     TARNDB: "TarnDB",
     REDIS_PLAIN: "Redis, no log",
     REDIS_LOGGED: "Redis, appendonly everysec",
     FLOOR: "bare epoll loop (sockets alone)",
+    TARNDB_TLS: "TarnDB, TLS",
+    REDIS_TLS: "Redis, no log, TLS",
 }
+# A server with TLS, and the same one without.
+TLS_PAIRS = {TARNDB_TLS: TARNDB, REDIS_TLS: REDIS_PLAIN}
+TLS_GOAL = 1.6
 # A figure is doubtful when this much of the server's CPU went to others.
 FOREIGN_SHARE_MAX = 0.05
 
@@ -33,10 +39,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="tarndb-bench-", dir=options.scratch) as scratch:
         scratch = pathlib.Path(scratch)
         need_room(scratch, 8 << 30, 3 << 30)
+        certificate = Certificate(scratch / "certificate") if set(servers(options)) & set(TLS_PAIRS) else None
         for number in range(options.rounds):
-            for server in servers(options, scratch):
+            for server in servers(options):
                 print(f"round {number + 1} of {options.rounds}: {server}", file=sys.stderr, flush=True)
-                figures["runs"] += measure(server, options, scratch, number)
+                figures["runs"] += measure(start(server, options, scratch, certificate), server, options, number)
     figures["results"] = results(figures["runs"])
     write_report("loopback", figures, markdown(figures))
     return 0
@@ -57,31 +64,38 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--server-cpu", type=int, default=0)
     parser.add_argument("--load-cpu", type=int, default=1)
     parser.add_argument("--scratch", type=pathlib.Path, default=None, help="directory for the servers' data")
+    parser.add_argument("--tls", action="store_true", help="TarnDB and Redis with TLS as well")
     parser.add_argument("--only", choices=sorted(TITLES), nargs="+", help="these servers only")
     return parser.parse_args()
 
 
-def servers(options, scratch) -> list:
-    order = [TARNDB, REDIS_PLAIN, REDIS_LOGGED, FLOOR]
-    return [name for name in order if not options.only or name in options.only]
+def servers(options) -> list:
+    if options.only:
+        return [name for name in TITLES if name in options.only]
+    return [name for name in TITLES if options.tls or name not in TLS_PAIRS]
 
 
-def start(name: str, options, scratch: pathlib.Path):
+def start(name: str, options, scratch: pathlib.Path, certificate: Certificate | None):
     directory = scratch / name
-    if name == TARNDB:
-        return Tarndb(directory, options.server_cpu, options.memory_limit, options.capacity)
     if name == FLOOR:
         return BareLoop(directory, options.server_cpu)
-    return Redis(directory, options.server_cpu, appendonly=name == REDIS_LOGGED)
+    certificate = certificate if name in TLS_PAIRS else None
+    if is_tarndb(name):
+        return Tarndb(directory, options.server_cpu, options.memory_limit, options.capacity, certificate)
+    return Redis(directory, options.server_cpu, name == REDIS_LOGGED, certificate)
 
 
-def measure(name: str, options, scratch: pathlib.Path, number: int) -> list:
+def is_tarndb(name: str) -> bool:
+    return TLS_PAIRS.get(name, name) == TARNDB
+
+
+def measure(server, name: str, options, number: int) -> list:
     """All measurements of one server in one round."""
     runs = []
     # The log changes nothing for reads, and the bare loop does not look at requests: one kind is enough.
     kinds = {REDIS_LOGGED: ("writes",), FLOOR: ("reads",)}.get(name, KINDS)
-    with start(name, options, scratch) as server:
-        if name == TARNDB:
+    with server:
+        if is_tarndb(name):
             server.load(options.load_cpu, options.seconds_max, workload="load", keys=options.keys, depth=16, **shape(options))
         elif name != FLOOR:
             server.fill(options.keys, options.value_bytes)
@@ -112,7 +126,7 @@ def shape(options) -> dict:
 
 def one_run(server, name: str, kind: str, depth: int, requests: int, options, seed: int) -> dict:
     requests -= requests % (depth * options.connections)
-    if name == TARNDB:
+    if is_tarndb(name):
         return server.load(
             options.load_cpu, options.seconds_max, workload=kind, keys=options.keys, depth=depth, requests=requests, seed=seed, **shape(options)
         )
@@ -166,10 +180,24 @@ def markdown(figures: dict) -> str:
                 if ours and theirs:
                     ratio = ours["cpu_us_per_request"]["median"] / theirs["cpu_us_per_request"]["median"]
                     lines.append(f"| {kind} | {depth} | {TITLES[other]} | **{ratio:.2f}** | {goal} |")
+    lines += tls_ratios(rows)
     doubtful = [row for row in rows if row["foreign_share"]["median"] > FOREIGN_SHARE_MAX]
     if doubtful:
         lines += ["", f"{len(doubtful)} figures are doubtful: other processes had more than {FOREIGN_SHARE_MAX:.0%} of the server's CPU."]
     return "\n".join(lines) + "\n"
+
+
+def tls_ratios(rows: list) -> list:
+    """What TLS multiplies each server's CPU time by."""
+    lines = []
+    for kind, depth in sorted({(row["kind"], row["depth"]) for row in rows}):
+        for server, plain in TLS_PAIRS.items():
+            with_tls, without = find(rows, kind, depth, server), find(rows, kind, depth, plain)
+            if with_tls and without:
+                ratio = with_tls["cpu_us_per_request"]["median"] / without["cpu_us_per_request"]["median"]
+                goal = f"≤ {TLS_GOAL}" if (server, depth) == (TARNDB_TLS, 16) else ""
+                lines.append(f"| {kind} | {depth} | {TITLES[plain]} | **{ratio:.2f}** | {goal} |")
+    return ["", "| | depth | CPU time with TLS against without | ratio of medians | goal |", "|---|---|---|---|---|", *lines] if lines else []
 
 
 if __name__ == "__main__":

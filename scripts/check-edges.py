@@ -32,7 +32,7 @@ TABLE = {
     "sim-disk": ["io"],
     "sim": ["node", "sim-disk"],
     "admin": ["node"],
-    "load": ["cql", "aerospike", "griddb"],
+    "load": ["cql", "aerospike", "griddb", "tls"],
     # `node`: its in-process figures drive frames through a shard without sockets.
     "bench": ["load", "io-linux", "node"],
     "server": ["admin", "bench", "griddb-sql", "sql", "node-linux", "sim"],

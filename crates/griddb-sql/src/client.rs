@@ -12,7 +12,7 @@ use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use tls::Session;
+use tls::{CertificateNeed, Session};
 
 /// Bytes of a reply: what rows have at most, and some.
 const REPLY_BYTES_MAX: usize = 64 << 20;
@@ -255,8 +255,10 @@ fn open(node: &SqlNode) -> Result<(Input, Arc<Mutex<Output>>, Connected), Refusa
     stream.set_nodelay(true).and_then(|()| stream.set_read_timeout(Some(POLL))).map_err(unreachable)?;
     let (mut input, output) = split(stream).map_err(unreachable)?;
     if let Some(SqlTls { tls, is_required: true }) = &node.tls {
+        if tls.certificate_need() == Some(CertificateNeed::ToLogIn) {
+            return Err(unreachable_node(&"clients log in by certificates alone, which those of GridDB cannot"));
+        }
         let session = Session::to_itself(tls).map_err(|error| unreachable_node(&error))?;
-        let session = session.ok_or_else(|| unreachable_node(&"clients log in by certificates alone, and the node has none that does"))?;
         input.begin_tls(session).map_err(unreachable)?;
     }
     Ok((input, output, connected))

@@ -317,7 +317,9 @@ fn open_executor(in_flight_max: u32, path: DiskPath) -> std::io::Result<Executor
     if path == DiskPath::Ring {
         match DiskRing::open(in_flight_max) {
             Ok(ring) => return Ok(Executor::Ring(ring)),
-            Err(error) => tracing::warn!(%error, "io_uring is not available: disk operations go through threads and cost more"),
+            Err(error) => {
+                tracing::warn!(%error, "io_uring is not available: disk operations go through threads, and requests that need the device cost twice the CPU (`tarndb doctor` says what to do, docs/benchmarks.md what it costs)")
+            }
         }
     }
     Ok(Executor::Threads(DiskThreads::start()?))

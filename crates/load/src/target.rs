@@ -193,6 +193,9 @@ pub enum TargetError {
         /// Why.
         source: std::io::Error,
     },
+    /// Clients cannot speak TLS as the settings have it.
+    #[error(transparent)]
+    Tls(#[from] crate::tls::access::TlsError),
     /// No connection.
     #[error("cannot connect to {address}: {source}")]
     Connect {

@@ -22,11 +22,13 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
         if protocol == Protocol::Node {
             return self.node_accepted(reactor, connection, peer);
         }
-        let peer = self.config.board.as_ref().map_or(peer, |board| board.represented().client_of(peer));
+        let represented = self.config.board.as_ref().and_then(|board| board.represented().client_of(peer));
+        // The port stays the connection's: a client may have several.
+        let peer = represented.as_ref().map_or(peer, |client| SocketAddr::new(client.address, peer.port()));
         let session = Session::new(protocol, peer, self.config.frame_body_bytes_max);
         let tls = self.config.client_tls.as_ref();
         let has_to = tls.is_some_and(|tls| tls.is_required || is_tls_only);
-        let transport = Transport::accepted(tls, has_to && !session.agrees_on_tls());
+        let transport = Transport::accepted(tls, has_to && !session.agrees_on_tls(), represented);
         self.connections.insert(Connection::new(connection, session, transport));
         self.client_accepted(connection, has_to, reactor.now().monotonic_us);
     }

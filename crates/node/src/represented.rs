@@ -5,12 +5,22 @@ use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tls::ClientCertificate;
+
+/// Whom such a connection is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Represented {
+    /// Where the client is.
+    pub(crate) address: IpAddr,
+    /// What it has shown of itself at the port that it has come to.
+    pub(crate) certificate: ClientCertificate,
+}
 
 /// The clients of all such connections that are open.
 #[derive(Debug, Default)]
 pub struct RepresentedClients {
     /// By the connection's own address.
-    clients: Mutex<HashMap<SocketAddr, IpAddr>>,
+    clients: Mutex<HashMap<SocketAddr, Represented>>,
     /// How many there are: most nodes have none, and look no further.
     count: AtomicUsize,
 }
@@ -18,22 +28,21 @@ pub struct RepresentedClients {
 impl RepresentedClients {
     /// Says whose a connection is that is about to be made, until what is returned is dropped.
     #[must_use]
-    pub fn add(self: &Arc<Self>, own: SocketAddr, client: IpAddr) -> Representation {
-        self.lock().insert(own, client.to_canonical());
+    pub fn add(self: &Arc<Self>, own: SocketAddr, client: IpAddr, certificate: ClientCertificate) -> Representation {
+        self.lock().insert(own, Represented { address: client.to_canonical(), certificate });
         self.count.fetch_add(1, Ordering::AcqRel);
         Representation { clients: Arc::clone(self), own }
     }
 
-    /// Where the client is that a connection from `peer` is for. The port is the connection's: a client may have several.
-    pub(crate) fn client_of(&self, peer: SocketAddr) -> SocketAddr {
+    /// Whom a connection from `peer` is for; none if it is of the one who has made it.
+    pub(crate) fn client_of(&self, peer: SocketAddr) -> Option<Represented> {
         if self.count.load(Ordering::Acquire) == 0 {
-            return peer;
+            return None;
         }
-        let client = self.lock().get(&peer).copied();
-        client.map_or(peer, |client| SocketAddr::new(client, peer.port()))
+        self.lock().get(&peer).cloned()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<SocketAddr, IpAddr>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<SocketAddr, Represented>> {
         self.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -61,10 +70,12 @@ mod tests {
         let address = |text: &str| text.parse::<SocketAddr>().expect("an address");
         let clients = Arc::new(RepresentedClients::default());
         let (own, other) = (address("127.0.0.1:4000"), address("127.0.0.1:4001"));
-        assert_eq!(clients.client_of(own), own);
-        let open = clients.add(own, "::ffff:192.0.2.1".parse().expect("an address"));
-        assert_eq!((clients.client_of(own), clients.client_of(other)), (address("192.0.2.1:4000"), other));
+        assert_eq!(clients.client_of(own), None);
+        let certificate = ClientCertificate::Of("spiffe://x/jo".to_owned());
+        let open = clients.add(own, "::ffff:192.0.2.1".parse().expect("an address"), certificate.clone());
+        let client = Represented { address: "192.0.2.1".parse().expect("an address"), certificate };
+        assert_eq!((clients.client_of(own), clients.client_of(other)), (Some(client), None));
         drop(open);
-        assert_eq!(clients.client_of(own), own);
+        assert_eq!(clients.client_of(own), None);
     }
 }

@@ -1,6 +1,7 @@
 //! What lies between a client's bytes and its session: nothing, or TLS. The first byte tells, so that one port serves both; a session whose protocol
 //! begins in plaintext may go over to TLS later.
 
+use crate::represented::Represented;
 use cql::Encryption;
 use std::sync::Arc;
 use tls::{ClientCertificate, ClientTls, IdentityKind, LinkError, Session};
@@ -25,12 +26,16 @@ pub(crate) enum Transport {
     Undecided {
         /// Whether plaintext is refused here, and not by the session.
         is_tls_required: bool,
+        /// Whom the node itself has made it for, if it has.
+        represented: Option<Represented>,
     },
     /// Bytes are records of TLS.
     Tls {
         session: Box<Session>,
         /// Whether the session of the protocol knows.
         is_told: bool,
+        /// As in [`Transport::Undecided`]: the other end has shown the node's own certificate then.
+        represented: Option<Represented>,
     },
 }
 
@@ -68,13 +73,18 @@ impl TlsBuffers {
 
 impl Transport {
     /// Of a connection that has been accepted. Where TLS is required, plaintext is refused all the same if clients agree on TLS with their session.
-    pub(crate) fn accepted(config: Option<&ClientTlsConfig>, is_tls_required: bool) -> Self {
-        if config.is_some() { Self::Undecided { is_tls_required } } else { Self::Plain }
+    pub(crate) fn accepted(config: Option<&ClientTlsConfig>, is_tls_required: bool, represented: Option<Represented>) -> Self {
+        if config.is_some() { Self::Undecided { is_tls_required, represented } } else { Self::Plain }
     }
 
     /// What comes next is TLS.
     pub(crate) fn start_tls(&mut self, config: &ClientTlsConfig) -> Result<(), LinkError> {
-        *self = Self::Tls { session: Box::new(Session::with_client(&config.tls)?), is_told: false };
+        let represented = match self {
+            Self::Undecided { represented, .. } => represented.take(),
+            Self::Plain | Self::Tls { .. } => None,
+        };
+        let session = if represented.is_some() { Session::with_itself(&config.tls)? } else { Session::with_client(&config.tls)? };
+        *self = Self::Tls { session: Box::new(session), is_told: false, represented };
         Ok(())
     }
 
@@ -82,7 +92,7 @@ impl Transport {
     pub(crate) fn awaits_handshake(&self, is_tls_required: bool) -> bool {
         match self {
             Self::Plain => is_tls_required,
-            Self::Undecided { is_tls_required: has_to } => *has_to || is_tls_required,
+            Self::Undecided { is_tls_required: has_to, .. } => *has_to || is_tls_required,
             Self::Tls { session, .. } => session.is_handshaking(),
         }
     }
@@ -99,7 +109,7 @@ impl Transport {
     /// Whether nothing has arrived yet, and plaintext may.
     #[inline]
     pub(crate) fn may_be_plain(&self) -> bool {
-        matches!(self, Self::Undecided { is_tls_required: false })
+        matches!(self, Self::Undecided { is_tls_required: false, .. })
     }
 
     /// Whether bytes pass as they are.
@@ -110,7 +120,7 @@ impl Transport {
 
     /// Takes bytes that have arrived, and appends to `plaintext` what they say if they are TLS.
     pub(crate) fn receive(&mut self, config: Option<&ClientTlsConfig>, now: base::Now, bytes: &[u8], plaintext: &mut Vec<u8>) -> Arrived {
-        if let (&mut Self::Undecided { is_tls_required }, Some(config), Some(first)) = (&mut *self, config, bytes.first()) {
+        if let (&mut Self::Undecided { is_tls_required, .. }, Some(config), Some(first)) = (&mut *self, config, bytes.first()) {
             if *first != HANDSHAKE {
                 if is_tls_required {
                     return Arrived::Refused;
@@ -131,9 +141,12 @@ impl Transport {
     /// What the client has shown of itself by TLS, and what was agreed on: told once, when the handshake is over.
     pub(crate) fn take_certificate(&mut self, kind: Option<IdentityKind>) -> Option<(ClientCertificate, Option<Encryption>)> {
         match self {
-            Self::Tls { session, is_told } if !*is_told && !session.is_handshaking() => {
+            Self::Tls { session, is_told, represented } if !*is_told && !session.is_handshaking() => {
                 *is_told = true;
-                let certificate = kind.map_or(ClientCertificate::None, |kind| session.client_certificate(kind));
+                let certificate = match represented.take() {
+                    Some(client) => client.certificate,
+                    None => kind.map_or(ClientCertificate::None, |kind| session.client_certificate(kind)),
+                };
                 Some((certificate, session.agreed().map(|(protocol, cipher)| Encryption { protocol, cipher })))
             }
             _ => None,

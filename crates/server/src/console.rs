@@ -24,7 +24,7 @@ mod query;
 mod schema;
 mod sql_query;
 
-pub(crate) use login::{Asker, Login};
+pub(crate) use login::{Asker, Login, Proof};
 
 use crate::config::Config;
 use crate::http::{FORBIDDEN, NOT_ALLOWED, NOT_FOUND, OK, Reply, Request};

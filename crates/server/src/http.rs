@@ -12,7 +12,8 @@
 //! | `POST /settings/NAME` | the body is the setting's value from now on: 200, or 400 and why not |
 //! | `POST /cluster/drain/N`, `POST /cluster/remove/N?force=1` | 200, or 409 and why not |
 //!
-//! Where clients have to log in, all but `/health` and the console's page, which has nothing of the node in it, asks for a role's name and password (HTTP's Basic), and orders for a superuser's.
+//! Where clients have to log in, all but `/health` and the console's page, which has nothing of the node in it, asks for a role's name and password (HTTP's Basic) or, where certificates log clients
+//! in, for a certificate; and orders for a superuser's.
 //!
 //! Where clients can speak TLS, so can operators: the first byte tells. Where clients have to, plaintext gets `/health` alone.
 //!
@@ -36,7 +37,7 @@ pub(crate) use request::Request;
 use crate::backup::endpoint;
 use crate::backup::request::{Target, read_body};
 use crate::backup::streams::Streams;
-use crate::console::{self, Asker, Console, Login};
+use crate::console::{self, Asker, Console, Login, Proof};
 use crate::exit::Failure;
 use crate::live_settings::SettingsControl;
 use crate::metrics;
@@ -54,6 +55,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+use tls::{ClientCertificate, IdentityKind};
 
 const TIMEOUT: Duration = Duration::from_secs(1);
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
@@ -82,6 +84,7 @@ struct Served {
     /// None where nobody has to log in.
     logins: Option<OperatorLogins>,
     tls: Option<ClientTlsConfig>,
+    certificate_identity: Option<IdentityKind>,
     node_certificate_end: Option<u64>,
     console: Console,
     streams: Streams,
@@ -95,6 +98,8 @@ pub(crate) struct HttpOptions {
     pub(crate) connections_max: usize,
     pub(crate) requires_login: bool,
     pub(crate) tls: Option<ClientTlsConfig>,
+    /// What of a certificate logs in; none where certificates do not.
+    pub(crate) certificate_identity: Option<IdentityKind>,
     /// Until when the certificate for other nodes is valid, which stays as it is while the node runs.
     pub(crate) node_certificate_end: Option<u64>,
     pub(crate) console: Console,
@@ -108,13 +113,24 @@ const HANDSHAKE: u8 = 0x16;
 impl Http {
     /// Listens; the node's health is 503 until it is ready.
     pub(crate) fn start(options: HttpOptions, board: Arc<Board>) -> Result<Self, Failure> {
-        let HttpOptions { address, connections_max, requires_login, tls, node_certificate_end, console, settings, audit } = options;
+        let HttpOptions {
+            address,
+            connections_max,
+            requires_login,
+            tls,
+            certificate_identity,
+            node_certificate_end,
+            console,
+            settings,
+            audit,
+        } = options;
         let failed = |source| Failure::Http { address, source };
         let listener = TcpListener::bind(address).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let audit = HttpAudit::new(audit);
         let served = Arc::new(Served {
             tls,
+            certificate_identity,
             node_certificate_end,
             console,
             settings: Some(settings),
@@ -165,6 +181,7 @@ impl Served {
             board,
             logins,
             tls: None,
+            certificate_identity: None,
             node_certificate_end: None,
             console: Console::default(),
             streams: Streams::default(),
@@ -207,16 +224,27 @@ fn converse(served: &Served, connection: &Conversation) -> std::io::Result<()> {
 }
 
 /// What a request has come over.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(PartialEq, Eq)]
 enum Transport {
     Plain,
-    Tls { shows_certificate: bool },
+    Tls {
+        /// Whether the client has shown a certificate that clients' authorities have signed.
+        shows_certificate: bool,
+        /// Whom that says it is, where certificates log in.
+        certificate: ClientCertificate,
+    },
 }
 
 impl Transport {
-    /// Whether the client has shown a certificate that clients' authorities have signed.
-    fn shows_certificate(self) -> bool {
-        self == Self::Tls { shows_certificate: true }
+    fn shows_certificate(&self) -> bool {
+        matches!(self, Self::Tls { shows_certificate: true, .. })
+    }
+
+    fn identity(&self) -> Option<&str> {
+        match self {
+            Self::Tls { certificate: ClientCertificate::Of(identity), .. } => Some(identity),
+            Self::Tls { .. } | Self::Plain => None,
+        }
     }
 }
 
@@ -226,7 +254,7 @@ trait OperatorStream: Read + Write {
     fn end_deadline(&mut self) {}
 
     /// Known once something was read.
-    fn transport(&self) -> Transport {
+    fn transport(&self, _: Option<IdentityKind>) -> Transport {
         Transport::Plain
     }
 }
@@ -238,8 +266,9 @@ impl OperatorStream for TlsStream<&TcpStream> {
         Self::end_deadline(self);
     }
 
-    fn transport(&self) -> Transport {
-        Transport::Tls { shows_certificate: self.has_client_certificate() }
+    fn transport(&self, kind: Option<IdentityKind>) -> Transport {
+        let certificate = kind.map_or(ClientCertificate::None, |kind| self.client_certificate(kind));
+        Transport::Tls { shows_certificate: self.has_client_certificate(), certificate }
     }
 }
 
@@ -247,9 +276,9 @@ fn reply_to(served: &Served, connection: &Conversation, stream: &mut impl Operat
     let Some(request) = Request::read(stream, deadline)? else { return Ok(()) };
     connection.waits.store(request.method() == "POST", Ordering::Release);
     let address = connection.stream.peer_addr()?;
-    let transport = stream.transport();
-    let reply = reply_of(served, connection, stream, transport, address.ip(), &request)?;
-    served.audit.replied(address, &request, reply.as_ref());
+    let transport = stream.transport(served.certificate_identity);
+    let reply = reply_of(served, connection, stream, &transport, address.ip(), &request)?;
+    served.audit.replied(address, named_role(served, &transport, &request), &request, reply.as_ref());
     let Some(Reply { status, kind, body }) = reply else { return Ok(()) };
     let length = body.len();
     let asks = if status == UNAUTHORIZED { "WWW-Authenticate: Basic realm=\"TarnDB\", charset=\"UTF-8\"\r\n" } else { "" };
@@ -266,7 +295,7 @@ fn reply_of(
     served: &Served,
     connection: &Conversation,
     stream: &mut impl OperatorStream,
-    transport: Transport,
+    transport: &Transport,
     address: IpAddr,
     request: &Request,
 ) -> std::io::Result<Option<Reply>> {
@@ -277,14 +306,14 @@ fn reply_of(
         None => Some(answer(served, transport, address, request)),
         Some(target) => match refuse_backup(served, transport, address, request) {
             Some(refusal) => Some(refusal),
-            None => answer_backup(served, connection, stream, &target, request)?,
+            None => answer_backup(served, connection, stream, transport, &target, request)?,
         },
     })
 }
 
 /// Plaintext where TLS is required.
-fn refuse_plaintext(served: &Served, transport: Transport) -> Option<Reply> {
-    let is_refused = transport == Transport::Plain && served.tls.as_ref().is_some_and(|tls| tls.is_required);
+fn refuse_plaintext(served: &Served, transport: &Transport) -> Option<Reply> {
+    let is_refused = *transport == Transport::Plain && served.tls.as_ref().is_some_and(|tls| tls.is_required);
     is_refused.then(|| Reply::text("426 Upgrade Required", "this port is to be spoken to by TLS: https:// (setting `tls`)"))
 }
 
@@ -293,14 +322,14 @@ fn answer_lasting(
     served: &Served,
     connection: &Conversation,
     stream: &mut impl OperatorStream,
-    transport: Transport,
+    transport: &Transport,
     address: IpAddr,
     request: &Request,
 ) -> std::io::Result<Option<Reply>> {
     if let Some(refusal) = refuse_plaintext(served, transport) {
         return Ok(Some(refusal));
     }
-    let login = match admit(served, address, request) {
+    let login = match admit(served, transport, address, request) {
         Ok(login) => login,
         Err(refusal) => return Ok(Some(refusal)),
     };
@@ -319,11 +348,11 @@ fn answer_lasting(
 }
 
 /// Why a request of `tarndb backup` or `tarndb restore` is not served, if it is not.
-fn refuse_backup(served: &Served, transport: Transport, address: IpAddr, request: &Request) -> Option<Reply> {
+fn refuse_backup(served: &Served, transport: &Transport, address: IpAddr, request: &Request) -> Option<Reply> {
     if let Some(refusal) = refuse_plaintext(served, transport) {
         return Some(refusal);
     }
-    if let Err(refusal) = admit(served, address, request) {
+    if let Err(refusal) = admit(served, transport, address, request) {
         return Some(refusal);
     }
     if request.header("origin").is_some() {
@@ -338,6 +367,7 @@ fn answer_backup(
     served: &Served,
     connection: &Conversation,
     stream: &mut impl OperatorStream,
+    transport: &Transport,
     target: &Target<'_>,
     request: &Request,
 ) -> std::io::Result<Option<Reply>> {
@@ -348,8 +378,8 @@ fn answer_backup(
     let body = read_body(stream, request.header("content-length"), request.body_begun())?;
     let from = connection.stream.peer_addr()?.ip();
     // For others who want a backup meanwhile.
-    let asker = match request.login().filter(|_| served.logins.is_some()) {
-        Some((role, _)) => format!("by role {role} from {from}"),
+    let asker = match named_role(served, transport, request).filter(|_| served.logins.is_some()) {
+        Some(role) => format!("by role {role} from {from}"),
         None => format!("from {from}"),
     };
     let answer = match target.path {
@@ -368,7 +398,7 @@ fn answer_backup(
     }))
 }
 
-fn answer(served: &Served, transport: Transport, address: IpAddr, request: &Request) -> Reply {
+fn answer(served: &Served, transport: &Transport, address: IpAddr, request: &Request) -> Reply {
     let (method, (path, query)) = (request.method(), request.target());
     let ready = served.ready.load(Ordering::Acquire);
     if let Some(refusal) = refuse_plaintext(served, transport).filter(|_| path != "/health") {
@@ -380,7 +410,7 @@ fn answer(served: &Served, transport: Transport, address: IpAddr, request: &Requ
     if let ("GET", Some(page)) = (method, console::page(path)) {
         return page;
     }
-    let login = if path == "/health" { Ok(None) } else { admit(served, address, request) };
+    let login = if path == "/health" { Ok(None) } else { admit(served, transport, address, request) };
     let login = match login {
         Ok(login) => login,
         Err(refusal) => return refusal,
@@ -424,19 +454,39 @@ fn answer(served: &Served, transport: Transport, address: IpAddr, request: &Requ
     }
 }
 
-/// Lets in whoever logs in, where that is asked for.
-fn admit(served: &Served, address: IpAddr, request: &Request) -> Result<Option<Login>, Reply> {
+/// Lets in whoever logs in, where that is asked for: by name and password if they are given, else by certificate.
+fn admit(served: &Served, transport: &Transport, address: IpAddr, request: &Request) -> Result<Option<Login>, Reply> {
     let Some(logins) = &served.logins else { return Ok(None) };
-    let Some((role, password)) = request.login() else {
-        return Err(Reply::text(UNAUTHORIZED, "log in as a role, by name and password: tarndb has --login-file for it"));
+    let outcome = match (request.login(), transport.identity()) {
+        (Some((role, password)), _) => {
+            let rights = logins.log_in(address, &role, &password);
+            rights.map(|rights| (Login { role: role.into(), proof: Proof::Password(password) }, rights))
+        }
+        (None, Some(identity)) => {
+            let certified = logins.certified(address, identity);
+            certified.map(|(role, rights)| (Login { role, proof: Proof::Identity(identity.to_owned()) }, rights))
+        }
+        (None, None) => {
+            let how = match served.certificate_identity {
+                Some(_) => "by name and password, or by a certificate: tarndb has --login-file and --http-certificate for it",
+                None => "by name and password: tarndb has --login-file for it",
+            };
+            return Err(Reply::text(UNAUTHORIZED, format!("log in as a role, {how}")));
+        }
     };
     let is_order = request.method() != "GET" && !request.target().0.starts_with(console::API) && !sql::is_sql(request);
-    match logins.log_in(address, &role, &password) {
-        Ok(OperatorRights::Reads) if is_order => Err(Reply::text(FORBIDDEN, "orders are for superusers")),
-        Ok(_) => Ok(Some(Login { role: role.into(), password })),
+    match outcome {
+        Ok((_, OperatorRights::Reads)) if is_order => Err(Reply::text(FORBIDDEN, "orders are for superusers")),
+        Ok((login, _)) => Ok(Some(login)),
         Err(refusal @ OperatorRefusal::TooManyFailures(_)) => Err(Reply::text(TOO_MANY_REQUESTS, refusal.to_string())),
         Err(refusal) => Err(Reply::text(UNAUTHORIZED, refusal.to_string())),
     }
+}
+
+/// The role that a request names, whether it may log in or not.
+fn named_role(served: &Served, transport: &Transport, request: &Request) -> Option<String> {
+    let by_certificate = || served.logins.as_ref()?.role_of(transport.identity()?);
+    request.login().map(|(role, _)| role).or_else(by_certificate)
 }
 
 #[cfg(test)]

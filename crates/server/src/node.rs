@@ -277,7 +277,7 @@ fn node_config(config: &Config, data_dir: &DataDir, shared: SharedParts, shares:
         live,
         host_id: identity::host_id(data_dir.identity),
         requires_login: config.authentication != settings::Authentication::None,
-        certificates: certificates(config),
+        certificates: certificate_logins(config),
         first_superuser: superuser,
         checks_permissions: config.authorization == settings::Authorization::Permissions,
         client_tls,
@@ -310,7 +310,7 @@ fn node_config(config: &Config, data_dir: &DataDir, shared: SharedParts, shares:
 }
 
 /// How clients' certificates log them in.
-fn certificates(config: &Config) -> Option<CertificateLogins> {
+pub(crate) fn certificate_logins(config: &Config) -> Option<CertificateLogins> {
     let identity = match config.certificate_identity {
         settings::CertificateIdentity::Spiffe => IdentityKind::Spiffe,
         settings::CertificateIdentity::CommonName => IdentityKind::CommonName,

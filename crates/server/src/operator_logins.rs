@@ -32,6 +32,18 @@ pub(crate) enum OperatorRefusal {
     /// Too many have failed.
     #[error(transparent)]
     TooManyFailures(#[from] TooManyFailures),
+    /// A certificate of nobody.
+    #[error("the certificate's identity '{identity}' is no role's (ADD IDENTITY)")]
+    UnknownIdentity {
+        /// Whose it is.
+        identity: String,
+    },
+    /// One of a role that may not log in.
+    #[error("the certificate's role {role} may not log in from here")]
+    NotAdmitted {
+        /// Which role it is.
+        role: String,
+    },
     /// Nobody can log in yet.
     #[error("there are no roles yet: this node is starting, or has not been taken in by its cluster")]
     NoRoles,
@@ -95,7 +107,26 @@ impl OperatorLogins {
             self.note_failure(address, role);
             return Err(OperatorRefusal::BadCredentials);
         }
-        Ok(if roles.is_superuser(role) { OperatorRights::Orders } else { OperatorRights::Reads })
+        Ok(rights(roles, role))
+    }
+
+    /// The role of a verified certificate's identity, and its rights.
+    pub(crate) fn certified(&self, address: IpAddr, identity: &str) -> Result<(Arc<str>, OperatorRights), OperatorRefusal> {
+        let schema = self.board.schema();
+        if schema.roles.is_empty() {
+            return Err(OperatorRefusal::NoRoles);
+        }
+        let roles = Roles::of(&schema);
+        let role = roles.of_identity(identity).ok_or_else(|| OperatorRefusal::UnknownIdentity { identity: identity.to_owned() })?;
+        if roles.with_login(role).is_none() || !roles.admits(role, address) {
+            return Err(OperatorRefusal::NotAdmitted { role: role.to_owned() });
+        }
+        Ok((role.into(), rights(roles, role)))
+    }
+
+    /// The role of an identity, if it has one.
+    pub(crate) fn role_of(&self, identity: &str) -> Option<String> {
+        Roles::of(&self.board.schema()).of_identity(identity).map(str::to_owned)
     }
 
     fn note_failure(&self, address: IpAddr, role: &str) {
@@ -108,6 +139,10 @@ impl OperatorLogins {
     fn now_us(&self) -> u64 {
         u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
+}
+
+fn rights(roles: Roles<'_>, role: &str) -> OperatorRights {
+    if roles.is_superuser(role) { OperatorRights::Orders } else { OperatorRights::Reads }
 }
 
 fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -138,8 +173,17 @@ mod tests {
             assert_eq!(logins.log_in(address, "reader", "other"), Err(OperatorRefusal::BadCredentials));
             assert_eq!(logins.log_in(address, "nobody", "cassandra"), Err(OperatorRefusal::BadCredentials));
         }
+        let reader = Role { can_login: true, identities: ["jo".to_owned()].into(), ..Role::default() };
+        schema.roles.insert("reader".to_owned(), Arc::new(reader));
+        let locked = Role { identities: ["mo".to_owned()].into(), ..Role::default() };
+        schema.roles.insert("locked".to_owned(), Arc::new(locked));
+        board.set_schema(&Arc::new(schema.clone()));
+        assert_eq!(logins.certified(address, "jo"), Ok(("reader".into(), OperatorRights::Reads)));
+        assert_eq!(logins.certified(address, "mo"), Err(OperatorRefusal::NotAdmitted { role: "locked".to_owned() }));
+        assert_eq!(logins.certified(address, "no"), Err(OperatorRefusal::UnknownIdentity { identity: "no".to_owned() }));
         schema.roles.remove("reader");
         board.set_schema(&Arc::new(schema));
         assert_eq!(logins.log_in(address, "reader", "s3cret"), Err(OperatorRefusal::BadCredentials), "whoever is dropped is out at once");
+        assert!(logins.certified(address, "jo").is_err());
     }
 }

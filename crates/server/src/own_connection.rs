@@ -4,14 +4,20 @@ use ::node::{Board, Representation};
 use io_linux::BoundStream;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::time::Duration;
+use tls::ClientCertificate;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Connects to a port of this node for `client`.
-pub(crate) fn connect(board: &Board, port: SocketAddr, client: IpAddr) -> std::io::Result<(TcpStream, Representation)> {
+/// Connects to a port of this node for `client`, which has shown `certificate`: by TLS the port takes that for the connection's own.
+pub(crate) fn connect(
+    board: &Board,
+    port: SocketAddr,
+    client: IpAddr,
+    certificate: ClientCertificate,
+) -> std::io::Result<(TcpStream, Representation)> {
     let to = reachable(port);
     let bound = BoundStream::bind(to.ip())?;
-    let representation = board.represented().add(bound.address(), client);
+    let representation = board.represented().add(bound.address(), client, certificate);
     Ok((bound.connect(&to, CONNECT_TIMEOUT)?, representation))
 }
 

@@ -14,7 +14,7 @@ use crate::limits::{self, Cpus};
 use crate::listeners;
 use crate::live_settings::SettingsControl;
 use crate::logging;
-use crate::node::{NodeParts, Secrets, SharedParts};
+use crate::node::{NodeParts, Secrets, SharedParts, certificate_logins};
 use crate::node_tls;
 use crate::own_connection::{self, reachable};
 use crate::private_files;
@@ -30,6 +30,7 @@ use std::io::Write;
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
+use tls::ClientCertificate;
 
 /// Runs a node until it is asked to end. `from_variables` are the settings that environment variables gave.
 pub(crate) fn run(arguments: StartArguments, from_variables: &[String]) -> Result<(), Failure> {
@@ -73,6 +74,7 @@ pub(crate) fn run(arguments: StartArguments, from_variables: &[String]) -> Resul
         connections_max: limits::http_connections(descriptors_max),
         requires_login: config.authentication != Authentication::None,
         tls: client_tls.as_ref().map(ClientTlsSource::config),
+        certificate_identity: certificate_logins(&config).map(|logins| logins.identity),
         node_certificate_end: tls.as_ref().and_then(tls::Config::not_after_s),
         console: Console::new(&config, client_tls.as_ref().map(ClientTlsSource::config)),
         settings: SettingsControl { settings: Arc::clone(&settings), log },
@@ -187,7 +189,7 @@ struct OwnPort {
 
 impl Connector for OwnPort {
     fn connect(&self, client: IpAddr) -> std::io::Result<(TcpStream, Connected)> {
-        let (stream, representation) = own_connection::connect(&self.board, self.port, client)?;
+        let (stream, representation) = own_connection::connect(&self.board, self.port, client, ClientCertificate::None)?;
         Ok((stream, Box::new(representation)))
     }
 }

@@ -5,7 +5,7 @@ use std::borrow::Borrow;
 use std::io::{Error, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Instant;
-use tls::{LinkError, Session};
+use tls::{ClientCertificate, IdentityKind, LinkError, Session};
 
 const READ_BYTES: usize = 4 << 10;
 
@@ -34,6 +34,11 @@ impl<S: Borrow<TcpStream>> TlsStream<S> {
     /// Whether the client has shown a certificate: once something was read.
     pub(crate) fn has_client_certificate(&self) -> bool {
         self.session.has_client_certificate()
+    }
+
+    /// What the client has shown of itself: once something was read.
+    pub(crate) fn client_certificate(&self, kind: IdentityKind) -> ClientCertificate {
+        self.session.client_certificate(kind)
     }
 
     /// Says that nothing more comes.

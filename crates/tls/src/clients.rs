@@ -43,9 +43,9 @@ pub struct ClientAuthority<'a> {
 pub enum CertificateNeed {
     /// They may do without.
     Optional,
-    /// To connect. The node shows its own where it is its own client: whoever has its key could be the node as well.
+    /// To connect.
     ToConnect,
-    /// To log in, which the node's own is not for.
+    /// To log in.
     ToLogIn,
 }
 
@@ -60,12 +60,19 @@ pub struct ClientTls {
 #[derive(Clone)]
 struct Configs {
     clients: Arc<ServerConfig>,
-    /// They may show a certificate where clients have to.
+    /// They may show a certificate where clients may or have to.
     operators: Arc<ServerConfig>,
-    /// The node itself, as a client; none where clients log in by certificates alone.
-    itself: Option<Arc<ClientConfig>>,
+    /// The node itself, at both ends.
+    itself: OwnEnds,
     need: Option<CertificateNeed>,
     not_after_s: Option<u64>,
+}
+
+/// What a connection of the node to itself is made with. Either end has the node's certificate and its key, and takes no other.
+#[derive(Clone)]
+struct OwnEnds {
+    client: Arc<ClientConfig>,
+    server: Arc<ServerConfig>,
 }
 
 impl ClientTls {
@@ -105,8 +112,12 @@ impl ClientTls {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).not_after_s
     }
 
-    pub(crate) fn for_itself(&self) -> Option<Arc<ClientConfig>> {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner).itself.clone()
+    pub(crate) fn to_itself(&self) -> Arc<ClientConfig> {
+        Arc::clone(&self.current.lock().unwrap_or_else(PoisonError::into_inner).itself.client)
+    }
+
+    pub(crate) fn with_itself(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.current.lock().unwrap_or_else(PoisonError::into_inner).itself.server)
     }
 
     pub(crate) fn for_operators(&self) -> Arc<ServerConfig> {
@@ -124,37 +135,43 @@ fn configs(files: &ClientFiles<'_>, clock: &Arc<Clock>) -> Result<Configs, Setup
     let need = files.authority.map(|authority| authority.need);
     let clients = server_config(files, clock)?;
     let operators = match files.authority {
-        Some(ClientAuthority { certificates, need: CertificateNeed::ToConnect }) => {
+        Some(ClientAuthority { certificates, need: CertificateNeed::ToConnect | CertificateNeed::ToLogIn }) => {
             let asked = ClientAuthority { certificates, need: CertificateNeed::Optional };
             server_config(&ClientFiles { authority: Some(asked), ..*files }, clock)?
         }
-        Some(_) => server_config(&ClientFiles { authority: None, ..*files }, clock)?,
-        None => Arc::clone(&clients),
+        Some(_) | None => Arc::clone(&clients),
     };
-    let itself = if need == Some(CertificateNeed::ToLogIn) { None } else { Some(to_itself(files, clock)?) };
     let not_after_s = not_after_s(&first_certificate(files)?);
-    Ok(Configs { clients, operators, itself, need, not_after_s })
+    Ok(Configs { clients, operators, itself: own_ends(files, clock)?, need, not_after_s })
 }
 
-/// What the node's own connections to itself are made with: the other side shows the certificate that this one has in hand, and so does this one where
-/// clients need one.
-fn to_itself(files: &ClientFiles<'_>, clock: &Arc<Clock>) -> Result<Arc<ClientConfig>, SetupError> {
-    let unusable = |why: String| SetupError::Certificate { why };
-    let certificate = first_certificate(files)?;
+fn own_ends(files: &ClientFiles<'_>, clock: &Arc<Clock>) -> Result<OwnEnds, SetupError> {
+    let unusable = |error: Error| SetupError::Certificate { why: format!("cannot be used: {error}") };
     let (provider, source) = (Arc::new(ring::default_provider()), Arc::<Clock>::clone(clock) as Arc<dyn TimeProvider>);
-    let verifier = Arc::new(OneCertificate { certificate, algorithms: provider.signature_verification_algorithms });
-    let builder = ClientConfig::builder_with_details(provider, source)
+    let algorithms = provider.signature_verification_algorithms;
+    let itself = Arc::new(OneCertificate { certificate: first_certificate(files)?, algorithms });
+    let chain = certificates(files.certificate).map_err(|why| SetupError::Certificate { why })?;
+    let client = ClientConfig::builder_with_details(Arc::clone(&provider), Arc::clone(&source))
         .with_protocol_versions(&[&version::TLS13])
-        .map_err(|error| unusable(format!("cannot be used: {error}")))?;
-    let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
-    let config = match files.authority {
-        Some(ClientAuthority { need: CertificateNeed::ToConnect, .. }) => {
-            let chain = certificates(files.certificate).map_err(unusable)?;
-            builder.with_client_auth_cert(chain, private_key(files.key)?).map_err(|error| unusable(format!("cannot be used: {error}")))?
-        }
-        _ => builder.with_no_client_auth(),
-    };
-    Ok(Arc::new(config))
+        .map_err(unusable)?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::<OneCertificate>::clone(&itself))
+        .with_client_auth_cert(chain.clone(), private_key(files.key)?)
+        .map_err(unusable)?;
+    let mut server = ServerConfig::builder_with_details(provider, source)
+        .with_protocol_versions(&[&version::TLS13])
+        .map_err(unusable)?
+        .with_client_cert_verifier(itself)
+        .with_single_cert(chain, private_key(files.key)?)
+        .map_err(unusable)?;
+    never_resume(&mut server);
+    Ok(OwnEnds { client: Arc::new(client), server: Arc::new(server) })
+}
+
+/// A session that is resumed takes the client's certificate from the former one, and does not look at it again.
+fn never_resume(config: &mut ServerConfig) {
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    config.send_tls13_tickets = 0;
 }
 
 fn first_certificate(files: &ClientFiles<'_>) -> Result<CertificateDer<'static>, SetupError> {
@@ -167,58 +184,17 @@ fn private_key(pem: &[u8]) -> Result<PrivateKeyDer<'static>, SetupError> {
     PrivateKeyDer::from_pem_slice(pem).map_err(|_| SetupError::Key { why: "holds no private key in PEM without a password".to_owned() })
 }
 
-/// Lets in clients of authorities, and the node itself by its own certificate.
-#[derive(Debug)]
-struct OrItself {
-    clients: Arc<dyn ClientCertVerifier>,
-    own: CertificateDer<'static>,
-}
-
-impl ClientCertVerifier for OrItself {
-    fn root_hint_subjects(&self) -> &[DistinguishedName] {
-        self.clients.root_hint_subjects()
-    }
-
-    fn verify_client_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        between: &[CertificateDer<'_>],
-        now: UnixTime,
-    ) -> Result<ClientCertVerified, Error> {
-        if *end_entity == self.own {
-            return Ok(ClientCertVerified::assertion());
-        }
-        self.clients.verify_client_cert(end_entity, between, now)
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.clients.verify_tls12_signature(message, certificate, signed)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.clients.verify_tls13_signature(message, certificate, signed)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.clients.supported_verify_schemes()
-    }
-}
-
 /// Trusts one certificate, whoever has signed it, for whatever name and time: its key is what counts.
 #[derive(Debug)]
 struct OneCertificate {
     certificate: CertificateDer<'static>,
     algorithms: WebPkiSupportedAlgorithms,
+}
+
+impl OneCertificate {
+    fn is_it(&self, shown: &CertificateDer<'_>) -> Result<(), Error> {
+        if *shown == self.certificate { Ok(()) } else { Err(CertificateError::UnknownIssuer.into()) }
+    }
 }
 
 impl ServerCertVerifier for OneCertificate {
@@ -230,10 +206,44 @@ impl ServerCertVerifier for OneCertificate {
         _: &[u8],
         _: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        if *end_entity == self.certificate {
-            return Ok(ServerCertVerified::assertion());
-        }
-        Err(CertificateError::UnknownIssuer.into())
+        self.is_it(end_entity).map(|()| ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls12_signature(message, certificate, signed, &self.algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, certificate, signed, &self.algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.algorithms.supported_schemes()
+    }
+}
+
+impl ClientCertVerifier for OneCertificate {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn verify_client_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        self.is_it(end_entity).map(|()| ClientCertVerified::assertion())
     }
 
     fn verify_tls12_signature(
@@ -319,11 +329,7 @@ fn server_config(files: &ClientFiles<'_>, clock: &Arc<Clock>) -> Result<Arc<Serv
         Some(authority) => {
             let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots(authority.certificates)?), provider);
             let verifier = if authority.need == CertificateNeed::Optional { verifier.allow_unauthenticated() } else { verifier };
-            let clients = verifier.build().map_err(|error| unusable(&error))?;
-            builder.with_client_cert_verifier(match authority.need {
-                CertificateNeed::ToConnect => Arc::new(OrItself { clients, own: first_certificate(files)? }),
-                CertificateNeed::Optional | CertificateNeed::ToLogIn => clients,
-            })
+            builder.with_client_cert_verifier(verifier.build().map_err(|error| unusable(&error))?)
         }
     };
     let mut config = builder.with_single_cert(chain, key).map_err(|error| match error {
@@ -332,9 +338,7 @@ fn server_config(files: &ClientFiles<'_>, clock: &Arc<Clock>) -> Result<Arc<Serv
         other => SetupError::Key { why: format!("cannot be used: {other}") },
     })?;
     if files.authority.is_some() {
-        // A session that is resumed takes the client's certificate from the former one, and does not see that it has expired since.
-        config.session_storage = Arc::new(NoServerSessionStorage {});
-        config.send_tls13_tickets = 0;
+        never_resume(&mut config);
     }
     Ok(Arc::new(config))
 }

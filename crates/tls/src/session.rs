@@ -57,12 +57,21 @@ impl Session {
         Ok(Self::new(&tls.clock, connection.into()))
     }
 
-    /// On a connection that an operator has made: a certificate may be shown where clients need one to connect, and is not asked for elsewhere.
+    /// On a connection that an operator has made: a certificate may be shown where there are authorities for clients', and is not asked for elsewhere.
     ///
     /// # Errors
     /// When the operating system gives no entropy.
     pub fn with_operator(tls: &ClientTls) -> Result<Self, LinkError> {
         let connection = ServerConnection::new(tls.for_operators())?;
+        Ok(Self::new(&tls.clock, connection.into()))
+    }
+
+    /// On a connection that this very node has made, by [`Session::to_itself`]; whoever does not show its certificate is refused.
+    ///
+    /// # Errors
+    /// When the operating system gives no entropy.
+    pub fn with_itself(tls: &ClientTls) -> Result<Self, LinkError> {
+        let connection = ServerConnection::new(tls.with_itself())?;
         Ok(Self::new(&tls.clock, connection.into()))
     }
 
@@ -76,16 +85,14 @@ impl Session {
         Ok(Self::new(&trust.clock, connection.into()))
     }
 
-    /// On a connection of the node to its own port for clients, which shows the certificate that `tls` has; none where clients log in by certificates alone.
-    /// There is something to send at once.
+    /// On a connection of the node to its own port for clients: the other end is [`Session::with_itself`]. There is something to send at once.
     ///
     /// # Errors
     /// When the operating system gives no entropy.
-    pub fn to_itself(tls: &ClientTls) -> Result<Option<Self>, LinkError> {
-        let Some(config) = tls.for_itself() else { return Ok(None) };
+    pub fn to_itself(tls: &ClientTls) -> Result<Self, LinkError> {
         // The name is not looked at.
-        let connection = ClientConnection::new(config, ServerName::IpAddress(IpAddr::from([127, 0, 0, 1]).into()))?;
-        Ok(Some(Self::new(&tls.clock, connection.into())))
+        let connection = ClientConnection::new(tls.to_itself(), ServerName::IpAddress(IpAddr::from([127, 0, 0, 1]).into()))?;
+        Ok(Self::new(&tls.clock, connection.into()))
     }
 
     fn new(clock: &Arc<Clock>, mut connection: Connection) -> Self {

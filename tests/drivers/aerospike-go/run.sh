@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The Aerospike Go suite: client 8; records, policies, lists and maps, batches, scans, restarts.
+# The Aerospike Go suite: client 8; records, policies, lists and maps, batches, scans, TLS, restarts.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../gotest.sh"

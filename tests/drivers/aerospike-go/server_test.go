@@ -20,8 +20,8 @@ const namespace = "test"
 // patience is how long a request may take: a slow machine lets it wait for longer than the client's second.
 const patience = 120 * time.Second
 
-// connect gives a client that is patient.
-func connect(t *testing.T) *as.Client {
+// endpoint gives the server under test.
+func endpoint(t *testing.T) *as.Host {
 	t.Helper()
 	host, port, err := net.SplitHostPort(os.Getenv("TARNDB_TEST_AEROSPIKE"))
 	if err != nil {
@@ -31,13 +31,25 @@ func connect(t *testing.T) *as.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return as.NewHost(host, number)
+}
+
+// connect gives a client that is patient.
+func connect(t *testing.T) *as.Client {
+	t.Helper()
 	policy := as.NewClientPolicy()
 	policy.Timeout = patience
-	client, failure := as.NewClientWithPolicy(policy, host, number)
+	client, failure := as.NewClientWithPolicyAndHost(policy, endpoint(t))
 	if failure != nil {
 		t.Fatal(failure)
 	}
 	t.Cleanup(client.Close)
+	patient(client)
+	return client
+}
+
+// patient has a client's requests wait for longer than its second.
+func patient(client *as.Client) {
 	client.DefaultPolicy = reads()
 	client.DefaultWritePolicy = writes(0, 0)
 	client.DefaultBatchPolicy.TotalTimeout, client.DefaultBatchPolicy.SocketTimeout = patience, patience
@@ -45,7 +57,6 @@ func connect(t *testing.T) *as.Client {
 	client.DefaultTxnVerifyPolicy.TotalTimeout, client.DefaultTxnVerifyPolicy.SocketTimeout = patience, patience
 	client.DefaultTxnRollPolicy.TotalTimeout, client.DefaultTxnRollPolicy.SocketTimeout = patience, patience
 	client.DefaultInfoPolicy = infos()
-	return client
 }
 
 // reads gives the client's policy of reads, but patient.

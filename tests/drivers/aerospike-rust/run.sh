@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# The Aerospike Rust suite: crate `aerospike`; records, policies, lists and maps, batches, queries, restarts.
+# The Aerospike Rust suite: crate `aerospike`; records, policies, lists and maps, batches, queries, TLS, restarts.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../../../scripts/steps.sh"
 left_out=()
+[[ -n ${TARNDB_TEST_CA:-} ]] || left_out+=(--skip tls_)
 [[ -n ${TARNDB_TEST_RESTART:-} ]] || left_out+=(--skip restart_)
 status=0
 # One at a time: a restart would disturb the others.

@@ -9,7 +9,7 @@ import pytest
 import certificates
 import server
 from conftest import PEER
-from test_certificates import boss, flags
+from test_certificates import SPIFFE, boss, flags, spiffe
 from test_sql import as_role
 from test_tls import KEYSPACE, serving, session, trusting
 
@@ -145,8 +145,77 @@ def test_a_password_and_a_certificate_where_both_are_asked_for(authority, shown)
             assert ask(private, trusting(authority, shown), method, path, body, BOSS)[0] == 200
 
 
-def test_nobody_reads_rows_by_password_where_certificates_alone_log_in(authority, shown):
+@pytest.fixture(scope="module", params=["certificate", "certificate-or-password"])
+def certified(request, authority):
+    """A server where certificates log in: a superuser's, one of a role that reads one table, and one of a role that may not log in."""
+    with serving(flags(authority, "certificate-or-password")) as private:
+        with boss(private, authority) as connected:
+            connected.execute(KEYSPACE)
+            for table in ("t", "hidden"):
+                connected.execute(f"CREATE TABLE ks.{table} (k int PRIMARY KEY) WITH cdc = {{'enabled': true}}")
+                connected.execute(f"INSERT INTO ks.{table} (k) VALUES (7)")
+            for role, options in (("reader", "LOGIN = true"), ("operator", "LOGIN = true AND SUPERUSER = true"), ("locked", "LOGIN = false")):
+                connected.execute(f"CREATE ROLE {role} WITH {options}")
+                connected.execute(f"ADD IDENTITY '{SPIFFE}{role}' TO ROLE '{role}'")
+            for table in ("t", "t_scylla_cdc_log"):
+                connected.execute(f"GRANT SELECT ON ks.{table} TO reader")
+        private.flags = flags(authority, request.param)
+        private.restart("term")
+        yield private
+
+
+def test_a_certificate_reads_rows_as_the_role_of_its_identity(certified, authority):
+    reader = trusting(authority, spiffe(authority, "reader"))
+    for method, path, body in requests_for_rows():
+        status, text = ask(certified, reader, method, path, body)
+        assert status == 200 and "7" in text, f"{path}: {text}"
+    for method, path, body in requests_for_rows("ks.hidden"):
+        status, text = ask(certified, reader, method, path, body)
+        assert status == 403 and "7" not in text, f"{path}: {text}"
+
+
+def test_a_certificate_gives_the_orders_that_its_role_may(certified, authority):
+    reader, operator = (trusting(authority, spiffe(authority, role)) for role in ("reader", "operator"))
+    setting = ("POST", "/settings/log", "info")
+    assert ask(certified, reader, "GET", "/status")[0] == 200
+    status, text = ask(certified, reader, *setting)
+    assert status == 403 and "superusers" in text
+    assert ask(certified, operator, *setting)[0] == 200
+
+
+def test_who_has_no_certificate_that_logs_in_reads_nothing(certified, authority):
+    """The node's own is one of those: only at the ends of its own connections is it worth anything."""
+    own = tuple(authority.directory / f"server.{kind}" for kind in ("pem", "key"))
+    for shown in (None, spiffe(authority, "unknown"), spiffe(authority, "locked"), authority.issue("app", "DNS:app"), own):
+        for method, path, body in [*requests_for_rows(), ("GET", "/status", None)]:
+            status, text = ask(certified, trusting(authority, shown) if shown else trusting(authority), method, path, body)
+            assert status == 401, f"{path}: {text}"
+
+
+def test_what_ends_a_login_ends_it_over_http_too(certified, authority):
+    context = trusting(authority, spiffe(authority, "moved"))
+    operator = trusting(authority, spiffe(authority, "operator"))
+    with session(certified, operator) as superuser:
+        superuser.execute("DROP ROLE IF EXISTS moved")
+        superuser.execute("CREATE ROLE moved WITH LOGIN = true AND SUPERUSER = true")
+        superuser.execute(f"ADD IDENTITY '{SPIFFE}moved' TO ROLE 'moved'")
+        statement = ("POST", "/sql", "SELECT k FROM ks.t")
+        assert ask(certified, context, *statement)[0] == 200
+        superuser.execute(f"DROP IDENTITY '{SPIFFE}moved'")
+        assert ask(certified, context, *statement)[0] == 401
+
+
+def test_the_shell_logs_in_by_certificate(certified, authority):
+    shown = ["--http-ca", str(authority.file), "--http-certificate", in_one(spiffe(authority, "reader"))]
+    command = [server.binary(), "sql", "--http", f"https://{certified.state()['http']}", *shown, "--format", "csv", "SELECT k FROM ks.t"]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS_MAX)
+    assert (done.returncode, done.stdout) == (0, "k\n7\n"), done.stderr
+
+
+def test_nobody_reads_rows_by_password_where_certificates_alone_log_in(authority):
     with serving(flags(authority, "certificate")) as private:
-        for context in (trusting(authority), trusting(authority, shown)):
-            status, text = ask(private, context, "POST", "/sql", "SELECT 1", BOSS)
-            assert status == 409 and "certificates alone" in text
+        for context in (trusting(authority), trusting(authority, spiffe(authority, "app"))):
+            for method, path, body in requests_for_rows("system.local"):
+                status, text = ask(private, context, method, path, body, BOSS)
+                assert status == 403 and "certificates alone" in text, f"{path}: {text}"
+            assert ask(private, context, "GET", "/status", headers=BOSS)[0] == 200

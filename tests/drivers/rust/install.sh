@@ -4,6 +4,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../../../scripts/steps.sh"
 command -v cargo > /dev/null || skip "cargo is missing"
+pkg-config --exists openssl 2> /dev/null || skip "OpenSSL's headers are missing (Debian: libssl-dev, pkg-config)"
 inputs=("$here/Cargo.toml" "$here/Cargo.lock" "$here/src/"*.rs "$here/src/bin/"*.rs "$here/tests/"*.rs)
 step_is_done rust "${inputs[@]}" && exit 0
 say "building the Rust suite (the driver's crates take a minute the first time)"

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# The Rust suite: crate `scylla`, shard-aware; types, paging, batches, transactions, events, restarts.
+# The Rust suite: crate `scylla`, shard-aware; types, paging, batches, transactions, events, TLS, restarts.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../../../scripts/steps.sh"
 left_out=()
+[[ -n ${TARNDB_TEST_CA:-} ]] || left_out+=(--skip tls_)
 [[ -n ${TARNDB_TEST_RESTART:-} ]] || left_out+=(--skip restart_)
 [[ -z ${TARNDB_TEST_PEER:-} ]] || left_out+=(--skip shard_)
 status=0

@@ -4,9 +4,12 @@ use super::CqlSettings;
 use super::client::{Cell, Client, ClientError, Credentials};
 use crate::ring::Cores;
 use crate::target::TargetError;
+use crate::tls::access::TlsAccess;
+use crate::tls::link::Link;
 use ::cql::wire::ProtocolVersion;
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a node may take for what is asked before the load; making a table can take Cassandra seconds.
@@ -26,6 +29,8 @@ pub(super) struct Access {
     pub(super) settings: CqlSettings,
     pub(super) version: ProtocolVersion,
     pub(super) addresses: Vec<SocketAddr>,
+    /// None: in the plain.
+    pub(super) tls: Option<Arc<TlsAccess>>,
 }
 
 impl Access {
@@ -35,18 +40,19 @@ impl Access {
     }
 
     /// A blocking connection to the first node.
-    pub(super) fn client(&self) -> Result<(SocketAddr, Client<TcpStream>), TargetError> {
+    pub(super) fn client(&self) -> Result<(SocketAddr, Client<Link>), TargetError> {
         let address = self.addresses[0];
         Ok((address, self.client_of(address, CONNECT_S, ANSWER_S)?))
     }
 
-    pub(super) fn client_of(&self, address: SocketAddr, connect_s: f64, answer_s: f64) -> Result<Client<TcpStream>, TargetError> {
+    pub(super) fn client_of(&self, address: SocketAddr, connect_s: f64, answer_s: f64) -> Result<Client<Link>, TargetError> {
         let connect = |source| TargetError::Connect { address, source };
         let socket = TcpStream::connect_timeout(&address, Duration::from_secs_f64(connect_s)).map_err(connect)?;
         socket.set_nodelay(true).map_err(connect)?;
         let answer = Some(Duration::from_secs_f64(answer_s));
         socket.set_read_timeout(answer).and_then(|()| socket.set_write_timeout(answer)).map_err(connect)?;
-        Client::start_as(socket, self.version, self.credentials()).map_err(|error| failed(address, "the connection", error))
+        let link = Link::new(socket, self.tls.as_deref()).map_err(|error| connect(std::io::Error::other(error)))?;
+        Client::start_as(link, self.version, self.credentials()).map_err(|error| failed(address, "the connection", error))
     }
 
     /// The cores of a node that has several; none if it does not say so, or its port for them cannot be reached from here.

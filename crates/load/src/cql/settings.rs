@@ -3,6 +3,7 @@
 use super::ConsistencyLevel;
 use crate::ring::Routing;
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 /// Settings of a CQL target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,6 +15,8 @@ pub struct CqlSettings {
     pub user: Option<String>,
     /// Password to log in with.
     pub password: Option<String>,
+    /// File with the authorities, PEM, that sign the servers' certificates: clients speak TLS, and each certificate must name the host of the first address.
+    pub tls_ca: Option<PathBuf>,
     /// Native protocol version, 3 to 5.
     pub protocol_version: u8,
     /// Of all requests.
@@ -36,6 +39,7 @@ impl Default for CqlSettings {
             addresses: vec!["127.0.0.1:9042".to_owned()],
             user: None,
             password: None,
+            tls_ca: None,
             protocol_version: 4,
             consistency: ConsistencyLevel::default(),
             keyspace: "tarndb_bench".to_owned(),

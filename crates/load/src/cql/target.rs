@@ -8,6 +8,8 @@ use super::topology::CqlTopology;
 use crate::ring::{Cores, Routing};
 use crate::tables::Table;
 use crate::target::{CoreOf, Route, ServerInfo, Session, Target, TargetError, Topology};
+use crate::tls::access::TlsAccess;
+use crate::tls::session::TlsSession;
 use crate::values::ValueMaker;
 use crate::workload::{Mix, Rows};
 use ::cql::wire::ProtocolVersion;
@@ -31,7 +33,7 @@ impl CqlSettings {
     /// The target. Resolves names, connects to nothing.
     ///
     /// # Errors
-    /// [`TargetError::Address`], and [`TargetError::Unsupported`] for settings that make no sense.
+    /// [`TargetError::Address`], [`TargetError::Tls`], and [`TargetError::Unsupported`] for settings that make no sense.
     pub fn open(&self) -> Result<CqlTarget, TargetError> {
         let unsupported = |why| TargetError::Unsupported { protocol: "cql", why };
         let version = ProtocolVersion::from_number(self.protocol_version).ok_or(unsupported("protocol versions are 3, 4 and 5"))?;
@@ -43,7 +45,8 @@ impl CqlSettings {
             let resolved = address.to_socket_addrs().map_err(|source| TargetError::Address { address: address.clone(), source })?;
             addresses.extend(resolved.take(1));
         }
-        Ok(CqlTarget { access: Access { settings: self.clone(), version, addresses } })
+        let tls = self.tls_ca.as_deref().map(|path| TlsAccess::read(path, &self.addresses[0])).transpose()?;
+        Ok(CqlTarget { access: Access { settings: self.clone(), version, addresses, tls: tls.map(Arc::new) } })
     }
 }
 
@@ -154,6 +157,13 @@ impl Target for CqlTarget {
             values: Arc::new(ValueMaker::new(rows)),
         };
         let setup = Arc::new(setup);
-        Ok((0..count).map(|_| Box::new(CqlSession::new(Arc::clone(&setup))) as Box<dyn Session>).collect())
+        let session = |_| -> Box<dyn Session> {
+            let session = Box::new(CqlSession::new(Arc::clone(&setup)));
+            match &self.access.tls {
+                None => session,
+                Some(access) => Box::new(TlsSession::new(session, Arc::clone(access))),
+            }
+        };
+        Ok((0..count).map(session).collect())
     }
 }

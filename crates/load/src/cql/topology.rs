@@ -6,9 +6,10 @@ use super::access::{ASK_S, Access, failed, text};
 use super::client::{Cell, Client, ClientError};
 use crate::ring::{Cores, Ring, RingNode};
 use crate::target::{TargetError, Topology};
+use crate::tls::link::Link;
 use ::cql::value::{layout, token};
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
 /// Nodes that do not answer are asked one after the other for so long; the next look begins with the one that follows.
@@ -31,7 +32,7 @@ pub(super) struct CqlTopology {
 /// The node that is asked.
 struct Asked {
     address: SocketAddr,
-    client: Client<TcpStream>,
+    client: Client<Link>,
 }
 
 impl std::fmt::Debug for Asked {
@@ -102,7 +103,7 @@ impl Topology for CqlTopology {
 }
 
 /// The members that serve something, as the node at `address` knows them.
-fn members(address: SocketAddr, client: &mut Client<TcpStream>) -> Result<Vec<Member>, TargetError> {
+fn members(address: SocketAddr, client: &mut Client<Link>) -> Result<Vec<Member>, TargetError> {
     const LOCAL: &str = "SELECT partitioner, rpc_address, tokens FROM system.local";
     const PEERS: &str = "SELECT native_address, native_port, tokens FROM system.peers_v2";
     const PEERS_WITHOUT_PORTS: &str = "SELECT rpc_address, tokens FROM system.peers";

@@ -3,11 +3,19 @@
 use load::cql::client::Credentials;
 use std::net::IpAddr;
 use std::sync::Arc;
+use tls::ClientCertificate;
 
 /// As whom an operator has logged in.
 pub(crate) struct Login {
     pub(crate) role: Arc<str>,
-    pub(crate) password: String,
+    pub(crate) proof: Proof,
+}
+
+/// What has logged an operator in.
+pub(crate) enum Proof {
+    Password(String),
+    /// A certificate of this identity.
+    Identity(String),
 }
 
 /// Who asks over HTTP.
@@ -22,8 +30,19 @@ pub(crate) struct Asker<'a> {
 }
 
 impl<'a> Asker<'a> {
-    /// What it logs in with at other ports.
+    /// The password that it logs in with at other ports, if it does.
     pub(crate) fn credentials(&self) -> Option<Credentials<'a>> {
-        self.login.map(|login| Credentials { user: &login.role, password: &login.password })
+        match self.login? {
+            Login { role, proof: Proof::Password(password) } => Some(Credentials { user: role, password }),
+            Login { proof: Proof::Identity(_), .. } => None,
+        }
+    }
+
+    /// The certificate that it logs in with there.
+    pub(crate) fn certificate(&self) -> ClientCertificate {
+        match self.login {
+            Some(Login { proof: Proof::Identity(identity), .. }) => ClientCertificate::Of(identity.clone()),
+            Some(Login { proof: Proof::Password(_), .. }) | None => ClientCertificate::None,
+        }
     }
 }

@@ -77,15 +77,16 @@ fn check(query: &str) -> Result<(), Reply> {
 fn run(board: &Board, cql: SocketAddr, tls: Option<&ClientTlsConfig>, asker: Asker<'_>, query: &str) -> Reply {
     let began = Instant::now();
     let session = match tls.map(|config| Session::to_itself(&config.tls)).transpose() {
-        Ok(session) => session.flatten(),
+        Ok(session) => session,
         Err(error) => return Reply::text(UNAVAILABLE, error.to_string()),
     };
-    let rows = own_connection::connect(board, cql, asker.address).map_err(ClientError::from).and_then(|(stream, _client)| {
-        stream.set_nodelay(true)?;
-        let connection = Connection::new(&stream, session, began + TIMEOUT);
-        let mut client = Client::start_as(connection, ProtocolVersion::V4, asker.credentials())?;
-        client.first_rows(query, ROWS_MAX, result)
-    });
+    let rows =
+        own_connection::connect(board, cql, asker.address, asker.certificate()).map_err(ClientError::from).and_then(|(stream, _client)| {
+            stream.set_nodelay(true)?;
+            let connection = Connection::new(&stream, session, began + TIMEOUT);
+            let mut client = Client::start_as(connection, ProtocolVersion::V4, asker.credentials())?;
+            client.first_rows(query, ROWS_MAX, result)
+        });
     match rows {
         Ok(mut shown) => {
             shown["took_ms"] = json!(began.elapsed().as_secs_f64() * 1e3);

@@ -104,7 +104,9 @@ fn kernel(kernel: &str) -> Finding {
 
 fn io_uring(facts: &Facts) -> Finding {
     let Some(refusal) = &facts.io_uring_refusal else { return Finding::good("io_uring", "can be used") };
-    let says = format!("cannot be used: {refusal}; threads read and write the disk instead, at more CPU a request");
+    let says = format!(
+        "cannot be used: {refusal}; threads read and write the disk instead: requests that need it take twice the CPU (docs/benchmarks.md), others hardly more"
+    );
     let advice = match facts.io_uring_disabled.as_deref() {
         Some("1") => "sysctl kernel.io_uring_disabled=0, or run the node in the group of kernel.io_uring_group",
         Some("2") => "sysctl kernel.io_uring_disabled=0",

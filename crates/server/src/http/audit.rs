@@ -15,17 +15,14 @@ impl HttpAudit {
         Self(config.map(OperatorAudit::new))
     }
 
-    /// A request has this reply; none where a stream has ended.
-    pub(super) fn replied(&self, address: SocketAddr, request: &Request, reply: Option<&Reply>) {
+    /// A request of a role, if it names one, has this reply; none where a stream has ended.
+    pub(super) fn replied(&self, address: SocketAddr, role: Option<String>, request: &Request, reply: Option<&Reply>) {
         let Some(audit) = &self.0 else { return };
-        let login = request.login();
         let is_refused = reply.is_some_and(|reply| [UNAUTHORIZED, FORBIDDEN, TOO_MANY_REQUESTS].contains(&reply.status));
         let (category, kind) = match kind_of(request) {
             Some(kind) => (Category::Other, kind),
             // What a role may not read is refused, and logged, where rows are.
-            None if login.is_some() && reply.is_some_and(|reply| is_refused && reply.status != FORBIDDEN) => {
-                (Category::Auth, "LOGIN_ERROR")
-            }
+            None if role.is_some() && reply.is_some_and(|reply| is_refused && reply.status != FORBIDDEN) => (Category::Auth, "LOGIN_ERROR"),
             None => return,
         };
         let failure = reply.filter(|reply| reply.status != OK).map(|reply| match is_refused {
@@ -40,9 +37,8 @@ impl HttpAudit {
         if kind == "SET" {
             operation = format!("{operation} {}", request.body);
         }
-        let role = login.as_ref().map(|(role, _)| role.as_str());
         let wall_us = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as i64);
-        audit.ended(&OperatorRequest { address, role, wall_us, category, kind, operation: &operation }, failure);
+        audit.ended(&OperatorRequest { address, role: role.as_deref(), wall_us, category, kind, operation: &operation }, failure);
     }
 }
 

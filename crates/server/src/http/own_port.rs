@@ -1,7 +1,7 @@
 //! The node's own CQL port, which the HTTP port asks for rows as the role that has logged in: so that permissions, routing, limits and the audit log are those of any
 //! client.
 
-use super::reply::{CONFLICT, FORBIDDEN, Reply, UNAVAILABLE};
+use super::reply::{FORBIDDEN, Reply, UNAVAILABLE};
 use crate::console::{Asker, Console};
 use crate::feed::Link;
 use crate::own_connection;
@@ -10,7 +10,7 @@ use ::node::Board;
 use cql::permissions::Rights;
 use cql::wire::ProtocolVersion;
 use load::cql::client::{Client, ClientError};
-use tls::{CertificateNeed, Session};
+use tls::{CertificateNeed, ClientCertificate, Session};
 
 /// Why it cannot be asked, if it cannot; `what` is not there then. Where clients need certificates to get at rows, so does who asks here for them.
 pub(crate) fn refuse(console: &Console, asker: Asker<'_>, what: &str) -> Option<Reply> {
@@ -18,9 +18,9 @@ pub(crate) fn refuse(console: &Console, asker: Asker<'_>, what: &str) -> Option<
         return Some(Reply::text(UNAVAILABLE, "starting"));
     }
     match console.tls().and_then(|config| config.tls.certificate_need()) {
-        Some(CertificateNeed::ToLogIn) => {
-            let why = "where clients log in by certificates alone (setting `authentication`): the node has none that logs in as you";
-            Some(Reply::text(CONFLICT, format!("{what} {why}")))
+        Some(CertificateNeed::ToLogIn) if asker.certificate() == ClientCertificate::None => {
+            let why = "by name and password where certificates alone log clients in (setting `authentication`): show yours, as with curl --cert, and give neither";
+            Some(Reply::text(FORBIDDEN, format!("{what} {why}")))
         }
         Some(CertificateNeed::ToConnect) if !asker.shows_certificate => {
             let why = "without a certificate, as other clients need one (setting `tls_client_ca`): show yours, as with curl --cert";
@@ -44,8 +44,8 @@ fn link(console: &Console, board: &Board, asker: Asker<'_>) -> std::io::Result<L
     let starting = || std::io::Error::new(std::io::ErrorKind::NotConnected, "this node is starting");
     let cql = console.cql().ok_or_else(starting)?;
     let session = console.tls().map(|config| Session::to_itself(&config.tls)).transpose().map_err(std::io::Error::other)?;
-    let (stream, client) = own_connection::connect(board, cql, asker.address)?;
-    Link::over(stream, session.flatten(), Some(client))
+    let (stream, client) = own_connection::connect(board, cql, asker.address, asker.certificate())?;
+    Link::over(stream, session, Some(client))
 }
 
 /// The tables of a statement of SQL, as the role that asks sees them.

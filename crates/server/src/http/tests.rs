@@ -17,7 +17,7 @@ fn status(served: &Served, head: &str) -> &'static str {
 }
 
 fn ask(served: &Served, head: &str) -> Reply {
-    answer(served, Transport::Plain, [127, 0, 0, 1].into(), &Request::of(head))
+    answer(served, &Transport::Plain, [127, 0, 0, 1].into(), &Request::of(head))
 }
 
 #[test]

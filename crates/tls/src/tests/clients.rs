@@ -155,37 +155,35 @@ fn hears(client: Session, server: Session) -> (bool, Side, Side) {
 
 #[test]
 fn a_node_trusts_itself_and_nobody_else() {
-    let ours = Authority::new("ours");
-    let theirs = Authority::new("theirs");
+    let (ours, theirs) = (Authority::new("ours"), Authority::new("theirs"));
     let (node, other) = (ours.node(2, same), ours.node(2, same));
-    let (tls, others) = (for_clients(&node, None).unwrap(), for_clients(&other, None).unwrap());
-    for (server, heard) in [(&tls, true), (&others, false)] {
-        let itself = Session::to_itself(&tls).unwrap().expect("no certificate is asked for");
-        let (has_heard, client, _) = hears(itself, Session::with_client(server).unwrap());
-        assert_eq!((has_heard, client.why().is_empty()), (heard, heard), "{}", client.why());
-    }
-    // Where clients need certificates it shows its own, which nobody has to have signed.
-    for need in [CertificateNeed::Optional, CertificateNeed::ToConnect] {
-        let tls = ClientTls::new(&needing(&node, Some(&theirs.pem), need), day(1)).unwrap();
-        assert_eq!(tls.certificate_need(), Some(need));
-        let itself = Session::to_itself(&tls).unwrap().expect("its own certificate is enough");
-        let (has_heard, client, server) = hears(itself, Session::with_client(&tls).unwrap());
-        assert!(has_heard, "{}", client.why());
-        assert_eq!(server.session.has_client_certificate(), need == CertificateNeed::ToConnect);
-        // As the certificate of somebody else it is worth what its authority is.
-        let (shown, pem) = (format!("{}{}", node.0, node.1), format!("{}{}", other.0, other.1));
-        for (pem, heard) in [(&shown, need == CertificateNeed::ToConnect), (&pem, false)] {
-            let trust = Trust::new(ours.pem.as_bytes(), Some(pem.as_bytes()), day(1)).unwrap();
-            let (has_heard, ..) = hears(Session::to_server(&trust, "10.0.0.2").unwrap(), Session::with_client(&tls).unwrap());
-            assert_eq!(has_heard, heard, "{need:?}");
+    let needs = [None, Some(CertificateNeed::Optional), Some(CertificateNeed::ToConnect), Some(CertificateNeed::ToLogIn)];
+    for need in needs {
+        let of = |files| {
+            let files = needing(files, need.map(|_| theirs.pem.as_str()), need.unwrap_or(CertificateNeed::Optional));
+            ClientTls::new(&files, day(1)).unwrap()
+        };
+        let (tls, others) = (of(&node), of(&other));
+        assert_eq!(tls.certificate_need(), need);
+        for (server, heard) in [(&tls, true), (&others, false)] {
+            let (has_heard, client, _) = hears(Session::to_itself(&tls).unwrap(), Session::with_itself(server).unwrap());
+            assert_eq!((has_heard, client.why().is_empty()), (heard, heard), "{need:?}: {}", client.why());
+        }
+        // At its own end a certificate of the clients' authority is worth nothing, and its own is worth nothing among clients.
+        let shown = |authority: &Authority, (certificate, key): &(String, String)| {
+            let pem = format!("{certificate}{key}");
+            Session::to_server(&Trust::new(authority.pem.as_bytes(), Some(pem.as_bytes()), day(1)).unwrap(), "10.0.0.2").unwrap()
+        };
+        let client = shown(&ours, &theirs.node(9, same));
+        assert!(!hears(client, Session::with_itself(&tls).unwrap()).0, "{need:?}");
+        if need.is_some() {
+            assert!(!hears(shown(&ours, &node), Session::with_client(&tls).unwrap()).0, "{need:?}");
         }
     }
-    let tls = ClientTls::new(&needing(&node, Some(&ours.pem), CertificateNeed::ToLogIn), day(1)).unwrap();
-    assert!(Session::to_itself(&tls).unwrap().is_none(), "its own logs nobody in");
 }
 
 #[test]
-fn operators_may_show_a_certificate_where_clients_have_to() {
+fn operators_may_show_a_certificate_where_clients_may_or_have_to() {
     let (ours, theirs) = (Authority::new("ours"), Authority::new("theirs"));
     let node = ours.node(2, same);
     let shown = |authority: &Authority| {
@@ -196,7 +194,8 @@ fn operators_may_show_a_certificate_where_clients_have_to() {
     for (need, rows) in [
         (None, [(None, true, false), (Some(&good), true, false), (Some(&bad), true, false)]),
         (Some(CertificateNeed::ToConnect), [(None, true, false), (Some(&good), true, true), (Some(&bad), false, false)]),
-        (Some(CertificateNeed::ToLogIn), [(None, true, false), (Some(&good), true, false), (Some(&bad), true, false)]),
+        (Some(CertificateNeed::Optional), [(None, true, false), (Some(&good), true, true), (Some(&bad), false, false)]),
+        (Some(CertificateNeed::ToLogIn), [(None, true, false), (Some(&good), true, true), (Some(&bad), false, false)]),
     ] {
         let authority = need.map(|_| ours.pem.as_str());
         let tls = ClientTls::new(&needing(&node, authority, need.unwrap_or(CertificateNeed::Optional)), day(1)).unwrap();

@@ -14,11 +14,15 @@ use std::time::{Duration, Instant};
 /// The namespace of all tests.
 pub const NAMESPACE: &str = "test";
 
+/// host:port of the server under test.
+#[must_use]
+pub fn endpoint() -> String {
+    std::env::var("TARNDB_TEST_AEROSPIKE").expect("TARNDB_TEST_AEROSPIKE names the server: run scripts/drivers.sh aerospike-rust")
+}
+
 /// A client with the defaults.
 pub async fn connect() -> Client {
-    let endpoint =
-        std::env::var("TARNDB_TEST_AEROSPIKE").expect("TARNDB_TEST_AEROSPIKE names the server: run scripts/drivers.sh aerospike-rust");
-    Client::new(&ClientPolicy::default(), &endpoint).await.expect("the server accepts the client")
+    Client::new(&ClientPolicy::default(), &endpoint()).await.expect("the server accepts the client")
 }
 
 /// How long a request may take: busy machines let it wait for longer than the client's second.

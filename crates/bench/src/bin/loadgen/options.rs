@@ -6,6 +6,7 @@ use load::tables::Tables;
 use load::workload::{Clients, End, KeyChoice, Keys, Mix, OperationKind, Pace, Rows, Values};
 use load::{Limits, Plan};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 /// Rows there may be.
 const KEY_COUNT_MAX: u64 = 1_000_000_000_000;
@@ -19,6 +20,9 @@ pub(crate) struct Options {
     /// Where the server is.
     #[arg(long, default_value = "127.0.0.1:9042")]
     pub(crate) address: SocketAddr,
+    /// Speak TLS, and trust servers whose certificates the authorities in this file, PEM, have signed for the address.
+    #[arg(long)]
+    pub(crate) tls_ca: Option<PathBuf>,
     /// What to do. `load` makes keyspace and table and writes each row once.
     #[arg(long, value_enum)]
     pub(crate) workload: Workload,
@@ -104,6 +108,7 @@ impl Options {
         CqlSettings {
             addresses: vec![self.address.to_string()],
             protocol_version: self.protocol,
+            tls_ca: self.tls_ca.clone(),
             keyspace: keyspace.to_owned(),
             table: table.to_owned(),
             ..CqlSettings::default()
