@@ -63,8 +63,8 @@ else
   stage build cargo build --profile quick --locked --package tarndb-server
   stage_end
   begin drivers scripts/drivers.sh
-  stage seeds nice env TARNDB_SEED=301 TARNDB_SEEDS=2700 cargo test --profile quick --workspace --locked --test seeds -- every_promise
-  stage seeds-clusters nice env TARNDB_SEED=91 TARNDB_SEEDS=400 cargo test --profile quick --workspace --locked --test cluster -- every_promise
+  stage seeds nice env TARNDB_SEED=301 TARNDB_SEEDS=1700 cargo test --profile quick --workspace --locked --test seeds -- every_promise
+  stage seeds-clusters nice env TARNDB_SEED=91 TARNDB_SEEDS=210 cargo test --profile quick --workspace --locked --test cluster -- every_promise
   stage seeds-upgrades nice env TARNDB_SEED=11 TARNDB_SEEDS=12 cargo test --profile quick --workspace --locked --test cluster -- a_cluster_is_upgraded
   stage seeds-rot nice env TARNDB_SEED=11 TARNDB_SEEDS=20 cargo test --profile quick --workspace --locked --test cluster -- a_device_that_rots
   stage seeds-repairs nice env TARNDB_SEED=11 TARNDB_SEEDS=2 cargo test --profile quick --workspace --locked --test repair

@@ -128,7 +128,7 @@ impl<'a> Merge<'a> {
 
     /// Opens a page; false if it is on the device only.
     fn open(&mut self, page: &Page) -> Result<bool, ReadError> {
-        let Some(rows) = self.engine.open_page(page.location, self.policy)? else { return Ok(false) };
+        let Some(rows) = self.engine.open_page_between(page.location, (self.from, self.to), self.policy)? else { return Ok(false) };
         let next = match self.from {
             Bound::Unbounded => 0,
             Bound::Included(key) => rows.search(key).unwrap_or_else(|row| row),

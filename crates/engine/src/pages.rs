@@ -1,7 +1,8 @@
 //! Pages that were opened lately, and rows copied out of them for point reads.
 //!
 //! A page is decompressed as a whole. A scan holds the page that it is in; a point read copies its row out, and the copy lives until
-//! the turn is over, as rows are borrowed from the engine's memory. Of a page that has a directory a point read borrows its row in place.
+//! the turn is over, as rows are borrowed from the engine's memory. Of a page that has a directory a point read borrows its row in place, and a scan of a
+//! small part reads no more than that.
 //!
 //! Invariants: an opened page is found by its place on the device and the nonce of that segment, so never one of an earlier use;
 //! what is kept is bounded and counted against the memory limit.
@@ -15,6 +16,7 @@ use crate::key::{CachePolicy, Row};
 use crate::location::Location;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;
+use std::ops::Bound;
 use std::rc::Rc;
 
 /// Pages that are kept open.
@@ -28,6 +30,12 @@ const SPARE_BYTES_MAX: usize = 64 << 10;
 const SPARE_MAX: usize = 2;
 /// Copied rows beyond which they are dropped before the turn is over, at the next write.
 const LENT_BYTES_MAX: usize = 1 << 20;
+
+/// How much of a page was read.
+enum Extent {
+    Part,
+    Whole,
+}
 
 /// A page that was opened.
 struct Opened {
@@ -103,8 +111,15 @@ impl Pages {
 
     /// Reads a page into a buffer that nobody else holds; `None` if it makes no sense.
     pub(crate) fn read(&self, page: &PageView<'_>, rows: &mut Rc<Decoded>) -> Option<()> {
-        let rows = Rc::get_mut(rows).expect("a spare buffer is not shared");
-        rows.read(page, &mut self.kept.borrow_mut().decoder)
+        own(rows).read(page, &mut self.kept.borrow_mut().decoder)
+    }
+
+    /// As `read`, but only what is between two keys where that can be had by itself.
+    fn read_between(&self, page: &PageView<'_>, (from, to): (Bound<&[u8]>, Bound<&[u8]>), rows: &mut Rc<Decoded>) -> Option<Extent> {
+        if own(rows).read_between(page, from, to)? {
+            return Some(Extent::Part);
+        }
+        self.read(page, rows).map(|()| Extent::Whole)
     }
 
     fn keep(&self, device: Location, nonce: u64, rows: &Rc<Decoded>) {
@@ -122,6 +137,10 @@ impl Pages {
     pub(crate) fn close(&self, rows: Rc<Decoded>) {
         self.kept.borrow_mut().give_back(rows);
     }
+}
+
+fn own(rows: &mut Rc<Decoded>) -> &mut Decoded {
+    Rc::get_mut(rows).expect("a spare buffer is not shared")
 }
 
 impl Kept {
@@ -207,6 +226,16 @@ impl Lent {
 impl Engine {
     /// The rows of the page at a location of the index, `None` if it is on the device only.
     pub(crate) fn open_page(&self, location: Location, policy: CachePolicy) -> Result<Option<Rc<Decoded>>, ReadError> {
+        self.open_page_between(location, (Bound::Unbounded, Bound::Unbounded), policy)
+    }
+
+    /// The rows of a page between two keys, and perhaps others of it; `None` if it is on the device only.
+    pub(crate) fn open_page_between(
+        &self,
+        location: Location,
+        bounds: (Bound<&[u8]>, Bound<&[u8]>),
+        policy: CachePolicy,
+    ) -> Result<Option<Rc<Decoded>>, ReadError> {
         let device = self.memory.device_location(location);
         let nonce = self.segments.get(device.segment()).nonce;
         if let Some(rows) = self.pages.find(device, nonce) {
@@ -214,11 +243,10 @@ impl Engine {
         }
         let Some(record) = self.record(location, policy)? else { return Ok(None) };
         let mut rows = self.pages.buffer();
-        if PageView::parse(record.row().bytes).and_then(|page| self.pages.read(&page, &mut rows)).is_none() {
-            return Err(self.damaged_page(location));
-        }
-        if policy == CachePolicy::Keep {
-            self.pages.keep(device, nonce, &rows);
+        match PageView::parse(record.row().bytes).and_then(|page| self.pages.read_between(&page, bounds, &mut rows)) {
+            Some(Extent::Whole) if policy == CachePolicy::Keep => self.pages.keep(device, nonce, &rows),
+            Some(_) => {}
+            None => return Err(self.damaged_page(location)),
         }
         Ok(Some(rows))
     }

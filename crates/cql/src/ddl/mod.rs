@@ -41,7 +41,7 @@ pub use error::{
     TypeError, ViewError,
 };
 pub use limits::SYSTEM_TABLE_IDS_FROM;
-pub use options::{TableParameters, page_compression};
+pub use options::{TableParameters, entry_compression, page_compression};
 pub use permission::{forget_absent, own};
 pub use replication::{NETWORK_TOPOLOGY_STRATEGY, SIMPLE_STRATEGY};
 pub use types::resolve_type;

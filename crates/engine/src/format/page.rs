@@ -32,8 +32,9 @@ mod tests;
 use crate::format::codec::{CODEC_NONE, Decoder, Encoder};
 use crate::key::{Kind, Row, Sequence, search};
 use base::Compression;
-use directory::{DirectoryBuilder, InPlace};
+use directory::{DirectoryBuilder, InPlace, Stretch};
 use meta::{Meta, push_meta, take_meta};
+use std::ops::Bound;
 
 /// Size of the fixed part.
 pub(crate) const PAGE_HEADER_BYTES: usize = 24;
@@ -115,7 +116,7 @@ struct Entry {
     kind: Kind,
 }
 
-/// The rows of a page, ready to be read. Used again and again: after its first few pages nothing is allocated.
+/// The rows of a page or of a part of it, ready to be read. Used again and again: after its first few pages nothing is allocated.
 #[derive(Debug, Default)]
 pub(crate) struct Decoded {
     raw: Vec<u8>,
@@ -128,35 +129,35 @@ pub(crate) struct Decoded {
 impl Decoded {
     /// Reads a page; `None` if its block makes no sense, and then there are no rows.
     pub(crate) fn read(&mut self, page: &PageView<'_>, decoder: &mut Decoder) -> Option<()> {
-        self.entries.clear();
         self.raw.resize(page.raw_bytes, 0);
         decoder.decode(page.codec, page.block, &mut self.raw)?;
-        let done = self.read_meta(page.rows);
-        if done.is_none() {
-            self.entries.clear();
-        }
-        done
+        let columns = read_meta(&mut self.entries, &self.raw, (page.rows as usize, 0), self.raw.len());
+        let fits = columns.filter(|(meta, keys, rows)| meta + keys + rows == self.raw.len());
+        self.begin(fits.map(|(meta, keys, _)| (meta, meta + keys)))
     }
 
-    fn read_meta(&mut self, rows: u32) -> Option<()> {
-        let mut rest = &self.raw[..];
-        let (mut key_end, mut row_end, mut sequence) = (0usize, 0usize, 0u64);
-        self.entries.reserve(rows as usize);
-        for _ in 0..rows {
-            let meta = take_meta(&mut rest)?;
-            key_end = key_end.checked_add(meta.key_bytes)?;
-            row_end = row_end.checked_add(meta.row_bytes)?;
-            sequence = sequence.wrapping_add_signed(meta.sequence_difference);
-            let fits = key_end <= self.raw.len() && row_end <= self.raw.len() && sequence <= Sequence::MAX;
-            if !fits {
-                return None;
-            }
-            let (key_end, row_end) = (key_end as u32, row_end as u32);
-            self.entries.push(Entry { key_end, row_end, sequence: Sequence(sequence), kind: meta.kind });
+    /// Reads the rows between two keys, with neighbours of theirs: `Some(false)` if they are too large a part of a page, or it is one that is to be read
+    /// as a whole; `None` if its block makes no sense, and then there are no rows.
+    pub(crate) fn read_between(&mut self, page: &PageView<'_>, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Option<bool> {
+        self.entries.clear();
+        let Some(in_place) = &page.in_place else { return Some(false) };
+        let Some(Stretch { meta, keys, rows, count, sequence }) = in_place.stretch(from, to)? else { return Some(false) };
+        self.raw.clear();
+        self.raw.extend_from_slice(keys);
+        self.raw.extend_from_slice(rows);
+        let columns = read_meta(&mut self.entries, meta, (count, sequence), self.raw.len());
+        let fits = columns.filter(|(_, key_bytes, row_bytes)| (*key_bytes, *row_bytes) == (keys.len(), rows.len()));
+        self.begin(fits.map(|_| (0, keys.len()))).map(|()| true)
+    }
+
+    /// The columns of keys and of rows start here; `None` if they make no sense.
+    fn begin(&mut self, columns: Option<(usize, usize)>) -> Option<()> {
+        if let Some((keys, rows)) = columns {
+            (self.keys, self.rows) = (keys, rows);
+        } else {
+            self.entries.clear();
         }
-        self.keys = self.raw.len() - rest.len();
-        self.rows = self.keys + key_end;
-        (self.rows + row_end == self.raw.len()).then_some(())
+        columns.map(|_| ())
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -183,6 +184,30 @@ impl Decoded {
     pub(crate) fn search(&self, key: &[u8]) -> Result<usize, usize> {
         search(self.len(), |row| self.key(row), key)
     }
+}
+
+/// Reads so many rows of the first column, the row before which has this sequence. Gives the bytes that were read, those of the keys and those of the
+/// rows, neither of which is more than `bytes_max`.
+fn read_meta(
+    entries: &mut Vec<Entry>,
+    column: &[u8],
+    (count, mut sequence): (usize, u64),
+    bytes_max: usize,
+) -> Option<(usize, usize, usize)> {
+    let (mut rest, mut key_end, mut row_end) = (column, 0usize, 0usize);
+    entries.reserve(count);
+    for _ in 0..count {
+        let meta = take_meta(&mut rest)?;
+        key_end = key_end.checked_add(meta.key_bytes)?;
+        row_end = row_end.checked_add(meta.row_bytes)?;
+        sequence = sequence.wrapping_add_signed(meta.sequence_difference);
+        let fits = key_end <= bytes_max && row_end <= bytes_max && sequence <= Sequence::MAX;
+        if !fits {
+            return None;
+        }
+        entries.push(Entry { key_end: key_end as u32, row_end: row_end as u32, sequence: Sequence(sequence), kind: meta.kind });
+    }
+    Some((column.len() - rest.len(), key_end, row_end))
 }
 
 /// What was made of a page's rows.

@@ -255,8 +255,9 @@ impl Core {
     pub(crate) fn take_tables(&mut self, schema: &Schema) {
         self.backup_new_tables(schema);
         let stored = |table: &Arc<Table>| {
-            let compression = ddl::page_compression(&table.options);
-            table.stored().map(|id| (id, compression)).collect::<Vec<_>>()
+            let compression =
+                |id| if id == table.id { ddl::page_compression(&table.options) } else { ddl::entry_compression(&table.options) };
+            table.stored().map(|id| (id, compression(id))).collect::<Vec<_>>()
         };
         self.shard.set_tables(schema.tables().flat_map(stored));
         self.shard.set_record_sets(schema.tables().filter(|table| table.records.is_some()).cloned());

@@ -26,6 +26,8 @@ pub(crate) const ROLE: &str = "microbench";
 const MIRRORS: usize = 3;
 /// The core gets no more turns than this to answer what waits.
 const TURNS_MAX: u32 = 100_000;
+/// Turns without output after which none is to come.
+const QUIET_TURNS: u32 = 64;
 
 /// A core and all that it needs.
 pub(crate) struct Machine {
@@ -129,6 +131,17 @@ impl Machine {
             self.turn();
             self.reactor.outputs.iter().all(|output| output.len() >= wanted)
         })
+    }
+
+    /// Gives turns until no connection has got more output for a while.
+    #[cold]
+    pub(crate) fn wait_until_quiet(&mut self) {
+        let got = |machine: &Self| machine.reactor.outputs.iter().map(Vec::len).sum::<usize>();
+        let (mut before, mut after) = (usize::MAX, got(self));
+        while before != after {
+            (0..QUIET_TURNS).for_each(|_| self.turn());
+            (before, after) = (after, got(self));
+        }
     }
 
     /// Opens the protocol on every connection, makes a table on the first and prepares two statements.

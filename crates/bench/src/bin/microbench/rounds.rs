@@ -277,6 +277,8 @@ impl Rounds {
             self.prepare(step, batch, |stream| u64::from(stream) % rows);
             self.machine.serve(&self.inputs);
             self.machine.wait_for_output(1);
+            // The filter of an index fills: its first queries take several turns.
+            self.machine.wait_until_quiet();
             length = self.machine.reactor.outputs.first().map_or(0, Vec::len);
             if let Some(text) = self.error_text() {
                 return Err(Failure::Replies { kind: step.name(), frames: batch, got: length, wanted: length, text: Some(text) });

@@ -81,6 +81,16 @@ pub fn page_compression(options: &TableOptions) -> Compression {
     }
 }
 
+/// What the entries of the table's indexes are compressed with: nothing, so that those of a value are read in place, unless the table asks for the small
+/// pages of Zstandard.
+#[must_use]
+pub fn entry_compression(options: &TableOptions) -> Compression {
+    match page_compression(options) {
+        Compression::None | Compression::Lz4 => Compression::None,
+        zstd @ Compression::Zstd { .. } => zstd,
+    }
+}
+
 /// Whether a statement creates a table or alters one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Occasion {

@@ -1,4 +1,4 @@
-//! The directory after a block that is not compressed: where every sixteenth row has its parts, so that one row is found without reading the others.
+//! The directory after a block that is not compressed: where every sixteenth row has its parts, so that rows are found without reading all others.
 //!
 //! For each group of sixteen rows, the last one may have fewer, little-endian; offsets are from the start of the block:
 //!
@@ -15,9 +15,12 @@
 use super::meta::take_meta;
 use crate::key::{Row, Sequence};
 use std::cmp::Ordering;
+use std::ops::Bound;
 
 /// Rows of a group.
 pub(super) const GROUP_ROWS: usize = 16;
+/// Of a page's groups at most this part is read by itself.
+const STRETCH_PART: usize = 2;
 /// Bytes of a group in the directory.
 const GROUP_BYTES: usize = 22;
 
@@ -78,6 +81,17 @@ impl DirectoryBuilder {
     }
 }
 
+/// Neighbouring groups: what they have in each column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stretch<'a> {
+    pub(super) meta: &'a [u8],
+    pub(super) keys: &'a [u8],
+    pub(super) rows: &'a [u8],
+    pub(super) count: usize,
+    /// Of the row before the first one.
+    pub(super) sequence: u64,
+}
+
 /// A block that is not compressed, with its directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct InPlace<'a> {
@@ -103,17 +117,55 @@ impl<'a> InPlace<'a> {
     /// The row with this key: `Some(None)` if there is none, `None` if the page makes no sense.
     #[inline]
     pub(crate) fn find(&self, key: &[u8]) -> Option<Option<Row<'a>>> {
+        let Some(number) = self.groups_before(Bound::Included(key))?.checked_sub(1) else { return Some(None) };
+        self.find_in_group(number, key)
+    }
+
+    /// How many groups begin before this end of a range of keys; `None` if the page makes no sense.
+    #[inline]
+    fn groups_before(&self, end: Bound<&[u8]>) -> Option<usize> {
+        let (key, or_equal) = match end {
+            Bound::Included(key) => (key, true),
+            Bound::Excluded(key) => (key, false),
+            Bound::Unbounded => return Some(self.groups.len()),
+        };
         let (mut low, mut high) = (0, self.groups.len());
         while low < high {
             let middle = low.midpoint(high);
             let group = Group::decode(&self.groups[middle]);
             match self.bytes(group.key as usize, usize::from(group.key_bytes))?.cmp(key) {
-                Ordering::Greater => high = middle,
-                Ordering::Less | Ordering::Equal => low = middle + 1,
+                Ordering::Less => low = middle + 1,
+                Ordering::Equal if or_equal => low = middle + 1,
+                Ordering::Equal | Ordering::Greater => high = middle,
             }
         }
-        let Some(number) = low.checked_sub(1) else { return Some(None) };
-        self.find_in_group(number, key)
+        Some(low)
+    }
+
+    /// The groups that have all rows between these bounds: `Some(None)` if they are more than a part of the page, `None` if the page makes no sense.
+    pub(super) fn stretch(&self, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Option<Option<Stretch<'a>>> {
+        let first = match from {
+            Bound::Included(key) | Bound::Excluded(key) => self.groups_before(Bound::Included(key))?.saturating_sub(1),
+            Bound::Unbounded => 0,
+        };
+        let end = self.groups_before(to)?.max(first);
+        if (end - first) * STRETCH_PART > self.groups.len() || self.groups.is_empty() {
+            return Some(None);
+        }
+        let begin = |number: usize| self.groups.get(number).map(Group::decode);
+        let Group { meta, key, row, sequence, .. } = begin(first)?;
+        // The rows begin where the keys end.
+        let (keys_end, rows_end) = match begin(end) {
+            Some(next) => (next.key, next.row as usize),
+            None => (begin(0)?.row, self.raw.len()),
+        };
+        Some(Some(Stretch {
+            meta: self.raw.get(meta as usize..)?,
+            keys: self.raw.get(key as usize..keys_end as usize)?,
+            rows: self.raw.get(row as usize..rows_end)?,
+            count: (end * GROUP_ROWS).min(self.rows) - first * GROUP_ROWS,
+            sequence,
+        }))
     }
 
     #[inline]

@@ -82,6 +82,50 @@ fn what_is_written_is_read() {
     assert!(in_place >= 100, "{in_place} pages have a directory");
 }
 
+/// An end of a range of keys: one of the rows' keys or one beside it, included or not.
+fn random_bound(rng: &mut Rng, rows: &[Owned]) -> Bound<Vec<u8>> {
+    if rows.is_empty() || rng.below(8) == 0 {
+        return Bound::Unbounded;
+    }
+    let mut key = rows[rng.below(rows.len() as u64) as usize].0.clone();
+    match rng.below(4) {
+        0 => key.push(0),
+        1 => key.truncate(3),
+        _ => {}
+    }
+    if rng.below(2) == 0 { Bound::Included(key) } else { Bound::Excluded(key) }
+}
+
+#[test]
+fn a_part_of_a_page_has_all_rows_between_its_bounds() {
+    let mut rng = Rng::new(3);
+    let mut decoded = Decoded::default();
+    let (mut parts, mut read, mut wanted) = (0, 0, 0);
+    for _ in 0..200 {
+        let rows = random_rows(&mut rng);
+        let bytes = payload(&rows, Compression::None);
+        let page = PageView::parse(&bytes).unwrap();
+        for _ in 0..40 {
+            let (from, to) = (random_bound(&mut rng, &rows), random_bound(&mut rng, &rows));
+            let bounds = (from.as_ref().map(Vec::as_slice), to.as_ref().map(Vec::as_slice));
+            if !decoded.read_between(&page, bounds.0, bounds.1).unwrap() {
+                assert_eq!(decoded.len(), 0);
+                continue;
+            }
+            let found = rows_of(&decoded);
+            assert!(found.is_empty() || rows.windows(found.len()).any(|window| window == found), "neighbours as they are");
+            let between = |row: &&Owned| std::ops::RangeBounds::contains(&bounds, row.0.as_slice());
+            let expected: Vec<&Owned> = rows.iter().filter(between).collect();
+            assert_eq!(found.iter().filter(between).collect::<Vec<_>>(), expected);
+            (parts, read, wanted) = (parts + 1, read + found.len(), wanted + expected.len());
+        }
+    }
+    assert!(parts > 2_000 && read < wanted + parts * 2 * 16, "{parts} parts of {read} rows for {wanted}");
+    let compressed = payload(&random_rows(&mut rng), Compression::Lz4);
+    let page = PageView::parse(&compressed).filter(|page| page.in_place.is_none()).expect("compressed");
+    assert_eq!(decoded.read_between(&page, Bound::Included(b"a"), Bound::Excluded(b"b")), Some(false));
+}
+
 #[test]
 fn a_regular_series_shrinks_to_a_fraction() {
     let rows: Vec<Owned> = (0..128u64).map(|number| (number.to_be_bytes().to_vec(), Kind::Live, 500 + number, vec![7; 40])).collect();
@@ -116,6 +160,10 @@ fn any_bytes_are_rows_or_an_error() {
             let key = rng.below(200_000).to_be_bytes();
             let found = in_place.find(&key[4..]);
             assert!(found.flatten().is_none_or(|row| row.bytes.len() <= page.raw_bytes()));
+            let after = rng.below(200_000).to_be_bytes();
+            if decoded.read_between(&page, Bound::Included(&key[4..]), Bound::Excluded(&after[4..])) == Some(true) {
+                assert!(rows_of(&decoded).len() <= page.rows as usize);
+            }
         }
         match decoded.read(&page, &mut decoder) {
             Some(()) => {
