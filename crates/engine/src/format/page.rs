@@ -129,6 +129,7 @@ pub(crate) struct Decoded {
 impl Decoded {
     /// Reads a page; `None` if its block makes no sense, and then there are no rows.
     pub(crate) fn read(&mut self, page: &PageView<'_>, decoder: &mut Decoder) -> Option<()> {
+        self.entries.clear();
         self.raw.resize(page.raw_bytes, 0);
         decoder.decode(page.codec, page.block, &mut self.raw)?;
         let columns = read_meta(&mut self.entries, &self.raw, (page.rows as usize, 0), self.raw.len());
