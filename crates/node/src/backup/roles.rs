@@ -40,9 +40,11 @@ impl SchemaChange for CreateRoles {
 fn with_roles(schema: &Schema, wanted: &BTreeMap<String, Arc<Role>>) -> Result<Schema, String> {
     let mut made = schema.clone();
     for (name, role) in wanted.iter().filter(|(name, _)| !schema.roles.contains_key(*name)) {
-        let is_taken = |identity: &&String| schema.roles.values().any(|known| known.identities.contains(*identity));
-        if let Some(identity) = role.identities.iter().find(is_taken) {
-            return Err(format!("the identity {identity} of the role {name} is another role's here; drop it here, or the role there"));
+        let owner = |identity: &String| schema.roles.iter().find(|(_, known)| known.identities.contains(identity)).map(|(owner, _)| owner);
+        if let Some((identity, owner)) = role.identities.iter().find_map(|identity| Some((identity, owner(identity)?))) {
+            return Err(format!(
+                "the identity {identity} of the backup's role {name} is that of the role {owner} here: DROP IDENTITY first"
+            ));
         }
         made.roles.insert(name.clone(), Arc::clone(role));
     }
@@ -82,6 +84,6 @@ mod tests {
         let made = with_roles(&schema, &roles(&[("jo", &there), ("eve", &new)])).unwrap();
         assert_eq!(made.roles, roles(&[("jo", &here), ("eve", &new)]));
         let refused = with_roles(&schema, &roles(&[("eve", &there)])).unwrap_err();
-        assert!(refused.contains("the identity a of the role eve is another role's here"), "{refused}");
+        assert!(refused.contains("the identity a of the backup's role eve is that of the role jo here"), "{refused}");
     }
 }

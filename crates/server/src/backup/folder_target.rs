@@ -6,6 +6,7 @@ use super::format::{FileEntry, MANIFEST, RESUME};
 use super::location::Location;
 use super::occupancy::{Leftovers, MARKER, is_part, is_rows, judge};
 use std::fs::{File, OpenOptions, TryLockError};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// A directory in which a backup is being made.
@@ -24,15 +25,7 @@ impl FolderTarget {
         let names = names(folder).map_err(failed)?;
         let place = || Location::Folder(folder.to_owned());
         let has_marker = judge(&names, place)?;
-        let path = folder.join(MARKER);
-        let marker = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
-        let marker = marker.map_err(|source| BackupError::File { path, source })?;
-        match marker.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(BackupError::InUse { place: place() }),
-            Err(TryLockError::Error(source)) => return Err(failed(source)),
-        }
-        let target = Self { folder: folder.to_owned(), _marker: marker };
+        let target = Self { folder: folder.to_owned(), _marker: lock(folder)? };
         if has_marker && leftovers == Leftovers::Refuse {
             let rows: Vec<&String> = names.iter().filter(|name| is_rows(name)).collect();
             let bytes = rows.iter().filter_map(|name| folder.join(name).metadata().ok()).map(|file| file.len()).sum();
@@ -92,6 +85,31 @@ impl FolderTarget {
     fn remove_parts(&self) -> std::io::Result<()> {
         let is_meant = |name: &&String| is_part(name) && *name != MARKER;
         names(&self.folder)?.iter().filter(is_meant).try_for_each(|name| std::fs::remove_file(self.folder.join(name)))
+    }
+}
+
+/// Locks the marker, and judges again: the tool that had the lock may have finished since, or removed what it had written.
+fn lock(folder: &Path) -> Result<File, BackupError> {
+    let (path, place) = (folder.join(MARKER), || Location::Folder(folder.to_owned()));
+    let failed = |source| BackupError::File { path: path.clone(), source };
+    let marker = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(failed)?;
+    match marker.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Err(BackupError::InUse { place: place() }),
+        Err(TryLockError::Error(source)) => return Err(failed(source)),
+    }
+    let locked = marker.metadata().map_err(failed)?;
+    // One that was removed is locked by nobody else, whoever has the place.
+    if !std::fs::metadata(&path).is_ok_and(|there| (there.dev(), there.ino()) == (locked.dev(), locked.ino())) {
+        return Err(BackupError::InUse { place: place() });
+    }
+    match judge(&names(folder).map_err(failed)?, place) {
+        Err(error @ BackupError::Occupied { .. }) => {
+            // A backup with a manifest is whole whatever else is there.
+            let _ = std::fs::remove_file(&path);
+            Err(error)
+        }
+        judged => judged.map(|_| marker),
     }
 }
 
@@ -164,6 +182,14 @@ mod tests {
         for leftovers in [Leftovers::Refuse, Leftovers::Remove, Leftovers::Resume] {
             assert!(matches!(FolderTarget::prepare(&folder.0, leftovers), Err(BackupError::Occupied { .. })));
         }
+    }
+
+    #[test]
+    fn a_backup_that_was_finished_before_the_lock_was_had_stays() {
+        let folder = Folder::made("target-finished");
+        ["000.rows", MANIFEST].into_iter().for_each(|name| folder.write(name));
+        assert!(matches!(lock(&folder), Err(BackupError::Occupied { .. })));
+        assert_eq!(folder.names(), ["000.rows", MANIFEST]);
     }
 
     #[test]

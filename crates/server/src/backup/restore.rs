@@ -140,7 +140,7 @@ fn without_views(schema: &Schema) -> Schema {
 }
 
 /// The rows that no newer layer replaces, and that are there.
-fn newest(rows: &[u8], layer: usize, is_oldest: bool, met: &mut Met) -> Vec<u8> {
+pub(super) fn newest(rows: &[u8], layer: usize, is_oldest: bool, met: &mut Met) -> Vec<u8> {
     let mut kept = Vec::with_capacity(rows.len());
     for row in ReceivedRows::new(rows).flatten() {
         if met.takes(layer, is_oldest, &row) && !is_void(&row) {

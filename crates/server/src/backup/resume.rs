@@ -141,8 +141,8 @@ impl Resume {
         let (source, mut files, mut next) = (target.source(), Vec::<FileEntry>::new(), first_file);
         for number in target.rows_files()?.split_off(&first_file) {
             let (entry, fault) = whole_part(&source, &rows_file(number), cipher.clone())?;
-            if let Some(fault) = fault {
-                eprintln!("from there on {} is stored again: {fault}", entry.name);
+            if let Some(why) = fault {
+                eprintln!("from byte {} on {} is stored again: {why}", entry.bytes, entry.name);
             }
             if entry.chunks == 0 {
                 target.remove(&entry.name)?;
@@ -170,6 +170,7 @@ impl Resume {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use super::super::chain::Met;
     use super::super::chunks::LayerEnd;
     use super::super::earlier::tests::row;
     use super::super::earlier::{Earlier, void};
@@ -177,11 +178,13 @@ mod tests {
     use super::super::format::chunk;
     use super::super::location::Location;
     use super::super::occupancy::Leftovers;
+    use super::super::restore::newest;
     use super::super::source::Source;
     use super::*;
     use crate::cli::{Cli, Command};
     use crate::testing::Folder;
     use clap::Parser;
+    use std::collections::BTreeMap;
 
     fn resume(first_file: u32) -> Resume {
         Resume {
@@ -262,5 +265,109 @@ mod tests {
             earlier.each_gone(&chain, 1, &BTreeSet::from([base::TableId(1)]), take).unwrap();
             assert_eq!(found, wanted, "{end:?}");
         }
+    }
+
+    /// Numbers from a seed (splitmix64).
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, bound: u64) -> u64 {
+            self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+            let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+            let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+            (mixed ^ (mixed >> 31)) % bound
+        }
+    }
+
+    /// Attempts that end anywhere, with changes before, in and between them, give the rows of the last one's cut.
+    #[test]
+    fn rows_of_the_last_cut_come_back_whatever_was_interrupted() {
+        const KEYS: u64 = 6;
+        let Command::Backup(arguments) = Cli::parse_from(["tarndb", "backup", "--to", "x"]).command else { panic!("it is a backup") };
+        for seed in 0..300 {
+            let (folder, mut random) = (Folder::made("resume-model"), Random(seed));
+            let source = Arc::new(Source::Folder(folder.to_path_buf()));
+            let mut rows = BTreeMap::<u64, u64>::new();
+            let mut attempts = Vec::<Attempt>::new();
+            let attempts_max = 1 + random.below(4) as u32;
+            for number in 0..attempts_max {
+                // Keys go without a trace between attempts, as purged ones do.
+                for _ in 0..random.below(6) {
+                    let key = random.below(KEYS);
+                    if random.below(2) == 0 {
+                        rows.remove(&key)
+                    } else {
+                        rows.insert(key, random.below(3))
+                    };
+                }
+                let layers = Layer::open(&source, &attempts, &arguments.key).unwrap();
+                let chain = Chain::unfinished(layers, None);
+                let earlier = Earlier::read(&chain).unwrap();
+                let mut images = Vec::<Vec<u8>>::new();
+                let take = |key: u64, value: u64, cut: u32, images: &mut Vec<Vec<u8>>| {
+                    let mut kept = Vec::new();
+                    earlier.keep_changed(&row(&[key as u8], &[value as u8]), cut, &mut kept).unwrap();
+                    if !kept.is_empty() {
+                        images.push(kept);
+                    }
+                };
+                // Before the cut: a scan, and changes meanwhile, each after its key was scanned or before.
+                for scanned in 0..KEYS {
+                    if random.below(3) == 0 {
+                        let (key, value) = (random.below(KEYS), random.below(3));
+                        rows.insert(key, value);
+                        take(key, value, 0, &mut images);
+                    }
+                    if let Some(value) = rows.get(&scanned) {
+                        take(scanned, *value, 0, &mut images);
+                    }
+                }
+                let (at_cut, until) = (rows.clone(), images.len());
+                for _ in 0..random.below(4) {
+                    let (key, value) = (random.below(KEYS), random.below(3));
+                    rows.insert(key, value);
+                    take(key, value, 1, &mut images);
+                }
+                let is_last = number + 1 == attempts_max;
+                if is_last || random.below(2) == 0 {
+                    images.truncate(until);
+                    let gone = |row: &[u8]| {
+                        images.push(row.to_vec());
+                        Ok(())
+                    };
+                    earlier.each_gone(&chain, 1, &BTreeSet::from([base::TableId(1)]), gone).unwrap();
+                }
+                if !is_last {
+                    images.truncate(random.below(images.len() as u64 + 1) as usize);
+                }
+                let (name, count) = (rows_file(number), images.len() as u64);
+                let bytes = if images.is_empty() { Vec::new() } else { chunk(&images.concat(), Place::chunk(number, 0), None) };
+                std::fs::write(folder.join(&name), &bytes).unwrap();
+                let entry = FileEntry { name, bytes: bytes.len() as u64, chunks: u64::from(count > 0), rows: count };
+                if is_last || count > 0 {
+                    attempts.insert(0, Attempt { encryption: None, files: vec![entry] });
+                }
+                if is_last {
+                    let mut layers = Layer::open(&source, &attempts, &arguments.key).unwrap();
+                    layers[0].end = LayerEnd::Cut;
+                    assert_eq!(restored(&Chain::unfinished(layers, None)), at_cut, "seed {seed}");
+                }
+            }
+        }
+    }
+
+    /// The rows that a restore writes, by their keys.
+    fn restored(chain: &Chain) -> BTreeMap<u64, u64> {
+        let (mut found, mut met, oldest) = (BTreeMap::new(), Met::default(), chain.layers().len() - 1);
+        for (layer, entry) in chain.files() {
+            let mut chunks = chain.chunks(layer, &entry).unwrap();
+            while let Some(rows) = chunks.next().unwrap() {
+                let rows = newest(&rows, layer, layer == oldest, &mut met);
+                for row in engine::ReceivedRows::new(&rows).flatten() {
+                    found.insert(u64::from(row.key.partition[0]), u64::from(row.row[0]));
+                }
+            }
+        }
+        found
     }
 }

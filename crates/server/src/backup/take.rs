@@ -54,7 +54,8 @@ pub(crate) fn backup(arguments: &BackupArguments) -> Result<ExitCode, BackupErro
     let place = arguments.to.as_ref().expect("the command line asks for it");
     let throttle = throttle(arguments.rate_limit)?;
     let nodes = Nodes::new(&arguments.node)?;
-    let schema = nodes.schema()?;
+    // As at the cut: a node that cannot give roles says so before anything is scanned.
+    let schema = nodes.schemas(arguments.roles)?.swap_remove(0);
     let keyspaces = keyspaces(&schema, &arguments.keyspace)?;
     let before = arguments.incremental_from.as_ref().map(|previous| before(previous, arguments, &schema)).transpose()?;
     let leftovers = match (arguments.resume, arguments.restart) {
@@ -67,8 +68,10 @@ pub(crate) fn backup(arguments: &BackupArguments) -> Result<ExitCode, BackupErro
     let begun = Instant::now();
     let begin = begin(&target, arguments, &schema, before);
     let begin = begin.and_then(|begin| Ok((begin.base.as_ref().map(Earlier::read).transpose()?, begin)));
+    let kept = |fault| BackupError::Kept { fault: Box::new(fault), place: place.clone() };
     let (earlier, begin) = match begin {
         Ok(begin) => begin,
+        Err(error @ (BackupError::Ended { .. } | BackupError::S3(_))) if leftovers == Leftovers::Resume => return Err(kept(error)),
         // What was there before stays as it is, and says itself whether it can go on.
         Err(error) if leftovers == Leftovers::Resume => return Err(error),
         Err(error) => return Err(target.abandon(error)),
@@ -91,7 +94,7 @@ pub(crate) fn backup(arguments: &BackupArguments) -> Result<ExitCode, BackupErro
         }
         // It is another one's now, or of no use any more.
         Err(error @ (BackupError::InUse { .. } | BackupError::NotResumable { .. })) if leftovers == Leftovers::Resume => Err(error),
-        Err(error) if leftovers == Leftovers::Resume => Err(BackupError::Kept { fault: Box::new(error), place: place.clone() }),
+        Err(error) if leftovers == Leftovers::Resume => Err(kept(error)),
         Err(error) => Err(target.abandon(error)),
     }
 }
@@ -308,6 +311,34 @@ mod tests {
     use crate::cli::{Cli, Command};
     use crate::testing::Folder;
     use clap::Parser;
+    use std::io::{BufRead, BufReader, Write};
+    use std::net::TcpListener;
+
+    #[test]
+    fn a_node_that_knows_no_roles_refuses_before_anything_is_made() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let node = listener.local_addr().unwrap().to_string();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (mut stream, mut line) = (stream.unwrap(), String::new());
+                BufReader::new(&stream).read_line(&mut line).unwrap();
+                let (status, body) = match line.contains("/backup/schema") {
+                    true => ("200 OK", schema_blob::encode(&Schema::empty())),
+                    false => ("404 Not Found", Vec::new()),
+                };
+                stream.write_all(&[format!("HTTP/1.1 {status}\r\n\r\n").as_bytes(), &body].concat()).unwrap();
+            }
+        });
+        let folder = Folder::new("no-roles");
+        let take = |words: &[&str]| {
+            let line = ["tarndb", "backup", "--http", &node, "--to", folder.to_str().unwrap()];
+            let line = line.iter().chain(words);
+            let Command::Backup(arguments) = Cli::parse_from(line).command else { panic!("it is a backup") };
+            backup(&arguments).unwrap_err()
+        };
+        assert!(matches!(take(&[]), BackupError::Unknown { .. }), "there is no keyspace");
+        assert!(matches!(take(&["--roles"]), BackupError::Node(_)));
+    }
 
     #[test]
     fn no_link_is_taken_that_cannot_be_opened() {
