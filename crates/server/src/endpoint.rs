@@ -107,6 +107,9 @@ fn trust(
     ca.map(|path| read_trust((ca_flag, path), certificate.map(|path| (certificate_flag, path)))).transpose()
 }
 
+/// How a client begins on a connection.
+type Start<'a> = fn(Link, ProtocolVersion, Option<Credentials<'a>>) -> Result<Client<Link>, ClientError>;
+
 /// Nodes of one database.
 pub(crate) struct Endpoint {
     /// HOST:PORT of each.
@@ -164,21 +167,21 @@ impl Endpoint {
 
     /// The same for requests that give way to those of other clients, where the one that is asked knows such.
     pub(crate) fn background_source(&self) -> Source<'_> {
-        let connect = |address: &str| {
-            Client::start_in_background(self.link(address)?, ProtocolVersion::V4, self.credentials()).map_err(|error| at(address, error))
-        };
-        Source::new(Box::new(move || self.first(0, connect)))
+        Source::new(Box::new(|| self.client(0, Client::start_in_background)))
     }
 
     /// To the first that answers, from the address with this number on, in CQL.
     pub(crate) fn connect(&self, number: usize) -> Result<Client<Link>, ClientError> {
-        self.first(number, |address| {
-            Client::start_as(self.link(address)?, ProtocolVersion::V4, self.credentials()).map_err(|error| at(address, error))
-        })
+        self.client(number, Client::start_as)
     }
 
-    fn credentials(&self) -> Option<Credentials<'_>> {
-        self.login().map(|(user, password)| Credentials { user, password })
+    fn client(&self, number: usize, start: Start<'_>) -> Result<Client<Link>, ClientError> {
+        let credentials = || self.login().map(|(user, password)| Credentials { user, password });
+        let connect = |address: &str| start(self.link(address)?, ProtocolVersion::V4, credentials());
+        self.first(number, |address| match connect(address) {
+            Err(ClientError::Io(error)) => Err(Error::new(error.kind(), format!("{address}: {error}")).into()),
+            done => done,
+        })
     }
 
     /// What `connect` gives for the first address for which it gives something, from the one with this number on.
@@ -193,14 +196,6 @@ impl Endpoint {
             let session = self.trust.as_ref().map(|trust| Session::to_server(trust, host)).transpose().map_err(Error::other)?;
             Link::connect(*resolved, session)
         })
-    }
-}
-
-/// An error of a connection, and whose it is.
-fn at(address: &str, error: ClientError) -> ClientError {
-    match error {
-        ClientError::Io(error) => Error::new(error.kind(), format!("{address}: {error}")).into(),
-        error => error,
     }
 }
 
