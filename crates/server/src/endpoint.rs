@@ -108,7 +108,7 @@ fn trust(
 }
 
 /// How a client begins on a connection.
-type Start<'a> = fn(Link, ProtocolVersion, Option<Credentials<'a>>) -> Result<Client<Link>, ClientError>;
+type Start = fn(Link, ProtocolVersion, Option<Credentials<'_>>) -> Result<Client<Link>, ClientError>;
 
 /// Nodes of one database.
 pub(crate) struct Endpoint {
@@ -175,7 +175,7 @@ impl Endpoint {
         self.client(number, Client::start_as)
     }
 
-    fn client(&self, number: usize, start: Start<'_>) -> Result<Client<Link>, ClientError> {
+    fn client(&self, number: usize, start: Start) -> Result<Client<Link>, ClientError> {
         let credentials = || self.login().map(|(user, password)| Credentials { user, password });
         let connect = |address: &str| start(self.link(address)?, ProtocolVersion::V4, credentials());
         self.first(number, |address| match connect(address) {
