@@ -86,7 +86,10 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
         self.requests.meter.set_now(reactor.now().monotonic_us);
         match message {
             Message::Run { part, access, operation } => {
-                self.client_came();
+                // What this core asks itself was counted when it arrived.
+                if from != self.core {
+                    self.client_came();
+                }
                 self.run_part(reactor, from, part, access, operation);
             }
             Message::Ran { part, outcome } => self.part_done(reactor, self.core, part, outcome),

@@ -28,6 +28,7 @@ pub(crate) use login::{Asker, Login, Proof};
 
 use crate::config::Config;
 use crate::http::{FORBIDDEN, NOT_ALLOWED, NOT_FOUND, OK, Reply, Request};
+use crate::node::certificate_logins;
 use crate::settings::Authorization;
 use ::node::{Board, ClientTlsConfig};
 use std::net::{IpAddr, SocketAddr};
@@ -81,7 +82,8 @@ impl Console {
         Self {
             memory_limit_bytes: config.memory_limit.0,
             checks_permissions: config.authorization == Authorization::Permissions,
-            tls: tls.filter(|tls| tls.is_required),
+            // Own connections carry a certificate by TLS alone.
+            tls: tls.filter(|tls| tls.is_required || certificate_logins(config).is_some()),
             ..Self::default()
         }
     }

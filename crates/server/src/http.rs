@@ -277,8 +277,10 @@ fn reply_to(served: &Served, connection: &Conversation, stream: &mut impl Operat
     connection.waits.store(request.method() == "POST", Ordering::Release);
     let address = connection.stream.peer_addr()?;
     let transport = stream.transport(served.certificate_identity);
+    // As it is before an order changes what the certificate is worth.
+    let role = named_role(served, &transport, &request);
     let reply = reply_of(served, connection, stream, &transport, address.ip(), &request)?;
-    served.audit.replied(address, named_role(served, &transport, &request), &request, reply.as_ref());
+    served.audit.replied(address, (role, transport.shows_certificate()), &request, reply.as_ref());
     let Some(Reply { status, kind, body }) = reply else { return Ok(()) };
     let length = body.len();
     let asks = if status == UNAUTHORIZED { "WWW-Authenticate: Basic realm=\"TarnDB\", charset=\"UTF-8\"\r\n" } else { "" };
@@ -461,6 +463,12 @@ fn admit(served: &Served, transport: &Transport, address: IpAddr, request: &Requ
         (Some((role, password)), _) => {
             let rights = logins.log_in(address, &role, &password);
             rights.map(|rights| (Login { role: role.into(), proof: Proof::Password(password) }, rights))
+        }
+        (None, _) if request.header("authorization").is_some() => {
+            return Err(Reply::text(
+                UNAUTHORIZED,
+                "the header Authorization is not of the scheme Basic, with UTF-8 and a colon (RFC 7617)",
+            ));
         }
         (None, Some(identity)) => {
             let certified = logins.certified(address, identity);

@@ -11,6 +11,8 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+/// A certificate that does not log in is told of so often at most.
+const TOLD_EACH_US: u64 = 60_000_000;
 /// Roles whose password is known again; beyond, all are forgotten.
 const FITTED_MAX: usize = 64;
 
@@ -56,8 +58,16 @@ pub(crate) struct OperatorLogins {
     /// By role: the hash that a password has matched, and the password's digest.
     fitted: Mutex<HashMap<String, (String, hmac::Tag)>>,
     comparing: Mutex<()>,
+    refused: Mutex<RefusedCertificates>,
     key: hmac::Key,
     started: Instant,
+}
+
+/// How many certificates have not logged in, and when that was told last.
+#[derive(Default)]
+struct RefusedCertificates {
+    count: u64,
+    told_us: Option<u64>,
 }
 
 impl OperatorLogins {
@@ -69,6 +79,7 @@ impl OperatorLogins {
             failed: Mutex::default(),
             fitted: Mutex::default(),
             comparing: Mutex::new(()),
+            refused: Mutex::default(),
             key: hmac::Key::new(hmac::HMAC_SHA256, &key),
             started: Instant::now(),
         }
@@ -112,6 +123,14 @@ impl OperatorLogins {
 
     /// The role of a verified certificate's identity, and its rights.
     pub(crate) fn certified(&self, address: IpAddr, identity: &str) -> Result<(Arc<str>, OperatorRights), OperatorRefusal> {
+        let certified = self.role_certified(address, identity);
+        if let Err(refusal) = &certified {
+            self.note_refused(address, refusal);
+        }
+        certified
+    }
+
+    fn role_certified(&self, address: IpAddr, identity: &str) -> Result<(Arc<str>, OperatorRights), OperatorRefusal> {
         let schema = self.board.schema();
         if schema.roles.is_empty() {
             return Err(OperatorRefusal::NoRoles);
@@ -133,6 +152,16 @@ impl OperatorLogins {
         let failures = lock(&self.failed).failed(address, role, self.now_us());
         if is_worth_a_line(failures) {
             tracing::warn!(%address, role, failures, "refused to log in over HTTP: no such role, or another password");
+        }
+    }
+
+    /// Tells of it once a minute: no guess is behind it that had to be slowed down.
+    fn note_refused(&self, address: IpAddr, refusal: &OperatorRefusal) {
+        let (now_us, mut refused) = (self.now_us(), lock(&self.refused));
+        refused.count += 1;
+        if refused.told_us.is_none_or(|told_us| now_us - told_us >= TOLD_EACH_US) {
+            refused.told_us = Some(now_us);
+            tracing::warn!(%address, certificates = refused.count, "refused to log in over HTTP: {refusal}");
         }
     }
 

@@ -145,7 +145,7 @@ def test_a_password_and_a_certificate_where_both_are_asked_for(authority, shown)
             assert ask(private, trusting(authority, shown), method, path, body, BOSS)[0] == 200
 
 
-@pytest.fixture(scope="module", params=["certificate", "certificate-or-password"])
+@pytest.fixture(scope="module", params=["certificate", "certificate-or-password", "certificate-or-password --tls optional"])
 def certified(request, authority):
     """A server where certificates log in: a superuser's, one of a role that reads one table, and one of a role that may not log in."""
     with serving(flags(authority, "certificate-or-password")) as private:
@@ -159,7 +159,7 @@ def certified(request, authority):
                 connected.execute(f"ADD IDENTITY '{SPIFFE}{role}' TO ROLE '{role}'")
             for table in ("t", "t_scylla_cdc_log"):
                 connected.execute(f"GRANT SELECT ON ks.{table} TO reader")
-        private.flags = flags(authority, request.param)
+        private.flags = flags(authority, *request.param.split())
         private.restart("term")
         yield private
 
@@ -181,6 +181,8 @@ def test_a_certificate_gives_the_orders_that_its_role_may(certified, authority):
     status, text = ask(certified, reader, *setting)
     assert status == 403 and "superusers" in text
     assert ask(certified, operator, *setting)[0] == 200
+    status, text = ask(certified, operator, *setting, {"Authorization": "Bearer x"})
+    assert status == 401 and "Basic" in text, "who gives something else does not mean the certificate"
 
 
 def test_who_has_no_certificate_that_logs_in_reads_nothing(certified, authority):

@@ -15,14 +15,22 @@ impl HttpAudit {
         Self(config.map(OperatorAudit::new))
     }
 
-    /// A request of a role, if it names one, has this reply; none where a stream has ended.
-    pub(super) fn replied(&self, address: SocketAddr, role: Option<String>, request: &Request, reply: Option<&Reply>) {
+    /// A request of a role, if it names one, has this reply; none where a stream has ended. With the role comes whether a certificate was shown.
+    pub(super) fn replied(
+        &self,
+        address: SocketAddr,
+        (role, shows_certificate): (Option<String>, bool),
+        request: &Request,
+        reply: Option<&Reply>,
+    ) {
         let Some(audit) = &self.0 else { return };
         let is_refused = reply.is_some_and(|reply| [UNAUTHORIZED, FORBIDDEN, TOO_MANY_REQUESTS].contains(&reply.status));
         let (category, kind) = match kind_of(request) {
             Some(kind) => (Category::Other, kind),
             // What a role may not read is refused, and logged, where rows are.
-            None if role.is_some() && reply.is_some_and(|reply| is_refused && reply.status != FORBIDDEN) => (Category::Auth, "LOGIN_ERROR"),
+            None if (role.is_some() || shows_certificate) && reply.is_some_and(|reply| is_refused && reply.status != FORBIDDEN) => {
+                (Category::Auth, "LOGIN_ERROR")
+            }
             None => return,
         };
         let failure = reply.filter(|reply| reply.status != OK).map(|reply| match is_refused {
