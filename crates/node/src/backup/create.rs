@@ -24,22 +24,36 @@ pub(super) struct CreateTables {
 
 impl SchemaChange for CreateTables {
     fn resolve(&self, schema: &Arc<Schema>, environment: &mut SchemaEnvironment<'_>) -> Result<ResolvedChange, SchemaFailure> {
-        match check_members(&self.schema, environment).and_then(|()| with_tables(schema, &self.schema)) {
-            Ok(made) => {
-                let update = (made != **schema).then(|| SchemaUpdate {
-                    events: events(schema, &made),
-                    schema: Arc::new(Schema { version: content_version(&made), ..made }),
-                    dropped: Vec::new(),
-                    truncated: Vec::new(),
-                });
-                Ok(ResolvedChange { update, warnings: Vec::new() })
-            }
-            Err(why) => {
-                // Who asked may have given up.
-                let _ = self.refused.send(why);
-                Ok(ResolvedChange::default())
-            }
+        let made = check_members(&self.schema, environment).and_then(|()| with_tables(schema, &self.schema));
+        Ok(resolved(schema, made, &self.refused))
+    }
+}
+
+/// The change that a restore makes of the schema, none if it is as it was; a refusal goes to who asked.
+pub(super) fn resolved(schema: &Schema, made: Result<Schema, String>, refused: &Sender<String>) -> ResolvedChange {
+    match made {
+        Ok(made) => {
+            let update = (made != *schema).then(|| SchemaUpdate {
+                events: events(schema, &made),
+                schema: Arc::new(Schema { version: content_version(&made), ..made }),
+                dropped: Vec::new(),
+                truncated: Vec::new(),
+            });
+            ResolvedChange { update, warnings: Vec::new() }
         }
+        Err(why) => {
+            // Who asked may have given up.
+            let _ = refused.send(why);
+            ResolvedChange::default()
+        }
+    }
+}
+
+/// Whether every member knows what a backup has: each with whether that is missing somewhere.
+pub(super) fn all_known(needs: &[(&str, bool)]) -> Result<(), String> {
+    match needs.iter().find(|(_, is_missing)| *is_missing) {
+        Some((what, _)) => Err(format!("the backup has {what}, and a member runs a program that does not know them; update it first")),
+        None => Ok(()),
     }
 }
 
@@ -56,7 +70,7 @@ impl Core {
 fn check_members(wanted: &Schema, environment: &SchemaEnvironment<'_>) -> Result<(), String> {
     let has_indexes = wanted.tables().any(|table| !table.indexes.is_empty());
     let has_functions = wanted.keyspaces.values().any(|keyspace| !keyspace.functions.is_empty());
-    let needs = [
+    all_known(&[
         ("indexes", has_indexes && !environment.knows_indexes),
         ("materialized views", wanted.has_views() && !environment.knows_views),
         ("CDC logs", wanted.has_cdc_logs() && !environment.knows_cdc),
@@ -68,11 +82,7 @@ fn check_members(wanted: &Schema, environment: &SchemaEnvironment<'_>) -> Result
         ("transactions over records", wanted.has_record_transactions() && !environment.knows_record_transactions),
         ("GeoJSON as texts", wanted.has_geospatial_bins() && !environment.knows_geospatial),
         ("masked columns", wanted.has_masks() && !environment.knows_masks),
-    ];
-    match needs.iter().find(|(_, is_missing)| *is_missing) {
-        Some((what, _)) => Err(format!("the backup has {what}, and a member runs a program that does not know them; update it first")),
-        None => Ok(()),
-    }
+    ])
 }
 
 /// What drivers that ask for events are told: of a new keyspace also each table.

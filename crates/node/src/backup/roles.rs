@@ -1,7 +1,7 @@
 //! Roles of a backup become roles here, where there are none of their names.
 
-use crate::schema_changes::{ResolvedChange, SchemaChange, SchemaEnvironment, SchemaFailure, SchemaUpdate};
-use cql::ddl::content_version;
+use super::create::{all_known, resolved};
+use crate::schema_changes::{ResolvedChange, SchemaChange, SchemaEnvironment, SchemaFailure};
 use model::{Role, Schema};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,22 +17,7 @@ pub(super) struct CreateRoles {
 impl SchemaChange for CreateRoles {
     fn resolve(&self, schema: &Arc<Schema>, environment: &mut SchemaEnvironment<'_>) -> Result<ResolvedChange, SchemaFailure> {
         let made = with_roles(schema, &self.roles).and_then(|made| check_members(&made, environment).map(|()| made));
-        match made {
-            Ok(made) => {
-                let update = (made != **schema).then(|| SchemaUpdate {
-                    events: Vec::new(),
-                    schema: Arc::new(Schema { version: content_version(&made), ..made }),
-                    dropped: Vec::new(),
-                    truncated: Vec::new(),
-                });
-                Ok(ResolvedChange { update, warnings: Vec::new() })
-            }
-            Err(why) => {
-                // Who asked may have given up.
-                let _ = self.refused.send(why);
-                Ok(ResolvedChange::default())
-            }
-        }
+        Ok(resolved(schema, made, &self.refused))
     }
 }
 
@@ -53,17 +38,13 @@ fn with_roles(schema: &Schema, wanted: &BTreeMap<String, Arc<Role>>) -> Result<S
 
 /// Whether every member of the cluster knows what the roles have.
 fn check_members(made: &Schema, environment: &SchemaEnvironment<'_>) -> Result<(), String> {
-    let needs = [
+    all_known(&[
         ("roles", !made.roles.is_empty() && !environment.knows_roles),
         ("permissions", made.has_permissions() && !environment.knows_permissions),
         ("identities of certificates", made.has_identities() && !environment.knows_identities),
         ("log-ins of Aerospike's and GridDB's clients", made.has_digest_logins() && !environment.knows_digest_logins),
         ("limits of roles", made.has_role_limits() && !environment.knows_role_limits),
-    ];
-    match needs.iter().find(|(_, is_missing)| *is_missing) {
-        Some((what, _)) => Err(format!("the backup has {what}, and a member runs a program that does not know them; update it first")),
-        None => Ok(()),
-    }
+    ])
 }
 
 #[cfg(test)]
