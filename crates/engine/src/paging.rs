@@ -18,6 +18,7 @@ use crate::error::Miss;
 use crate::fetch::PAGING_WAITER;
 use crate::format::page::{self, Made, PageBuilder, PageView};
 use crate::format::record::{self, FLAG_CONTINUES, FLAG_PAGE, FLAG_PURGE, FLAG_STARTS, Fields, HEADER_BYTES, Record};
+use crate::index::bound_key::bound_between;
 use crate::index::{Candidate, NewPage, Rows};
 use crate::key::{CachePolicy, Kind, Row, Sequence};
 use crate::location::{Location, SegmentId, padded};
@@ -56,6 +57,8 @@ pub(crate) struct Paging {
 /// Buffers that are used again and again.
 struct Work {
     builder: PageBuilder,
+    /// The key of the row that came last.
+    last_key: Vec<u8>,
     payloads: Vec<u8>,
     group: Vec<u8>,
     drafts: Vec<Draft>,
@@ -77,7 +80,8 @@ impl Paging {
 
     /// Empty buffers for pages of a table.
     fn take_work(&mut self, table: TableId) -> Box<Work> {
-        let new = || Work { builder: PageBuilder::new(), payloads: Vec::new(), group: Vec::new(), drafts: Vec::new() };
+        let new =
+            || Work { builder: PageBuilder::new(), last_key: Vec::new(), payloads: Vec::new(), group: Vec::new(), drafts: Vec::new() };
         let mut work = self.work.take().unwrap_or_else(|| Box::new(new()));
         work.builder.clear();
         work.builder.set_compression(self.compressions.get(&table).copied().unwrap_or_default());
@@ -278,9 +282,12 @@ impl Engine {
             }
             let is_full = work.builder.len() >= rows_each || work.builder.raw_bytes() + key.len() + row.bytes.len() > bytes_max;
             if work.builder.len() > 0 && is_full {
-                work.end_draft(std::mem::replace(&mut low, key.into()), key.into());
+                let bound = bound_between(&work.last_key, key);
+                work.end_draft(std::mem::replace(&mut low, bound.into()), bound.into());
             }
             work.builder.push(key, &row);
+            work.last_key.clear();
+            work.last_key.extend_from_slice(key);
         }
         work.end_draft(low, stretch.high.clone());
         Some(purged)

@@ -1,28 +1,25 @@
 //! Which slots may have rows of a table whose clustering keys begin with a given prefix.
 //!
 //! A secondary index is such a table: the prefix is the value, and a query that names a value would otherwise look at every slot. A filter has a
-//! cell of two bytes for each pair of prefix and slot, in one of the two buckets that the prefix's hash names.
-//!
-//! | bits of a cell | |
-//! |---|---|
-//! | 0 | empty |
-//! | 4: 1 to 15, 12: slot | a fingerprint, and a slot that may have the prefix |
-//! | 12: 0, 4: 1 to 15 | a fingerprint whose cells have filled the bucket: any slot may have such a prefix |
+//! cell of two bytes for each pair of prefix and slot, in one of the two buckets that the prefix's hash names: a fingerprint of the prefix, and a slot
+//! that may have it ([`bucket`]). Fingerprint 0 is none. Its cells have a fingerprint instead of a slot, whose own cells have filled the bucket: any slot
+//! may have such a prefix.
 //!
 //! A slot is *covered* when all its rows are in the filter. After a start none is, and a query looks at all slots that are not, and covers some of them a
 //! stretch at a time. Writes are noted whether their slot is covered or not. Cells of rows that are gone stay until the filter grows.
 //!
 //! Invariant: a covered slot has no row whose prefix is not in the filter. A key without a prefix ends its slot's coverage.
 
+mod bucket;
+
 use crate::format::record::mix;
 use base::{SLOT_COUNT, Slot};
+use bucket::{Bucket, CELLS, FINGERPRINT_BITS, SLOT_BITS};
 use std::collections::BTreeMap;
 
 /// The prefixes of a key that are filtered by, by their number from 0 on; none of a key that is no entry, and after the last one.
 pub type PrefixOf = fn(&[u8], usize) -> Option<&[u8]>;
 
-/// Cells of a bucket: half a cache line. The more, the fuller buckets are in the mean, and the more slots are looked at in vain.
-const BUCKET_CELLS: usize = 16;
 /// The buckets of a new filter.
 const BUCKETS_MIN: usize = 128;
 /// A filter with more buckets grows by a quarter instead of by its size.
@@ -34,8 +31,9 @@ const POPULAR_CELLS: usize = 8;
 /// Slots that are partly read at the same time.
 const REACHED_MAX: usize = 64;
 const SLOTS: usize = SLOT_COUNT as usize;
-const SLOT_BITS: u32 = 12;
-const SLOT_MASK: u16 = (1 << SLOT_BITS) - 1;
+/// The fingerprint of cells that name a fingerprint which any slot may have.
+const POPULAR: u16 = 0;
+const FINGERPRINTS: u64 = (1 << FINGERPRINT_BITS) - 1;
 const _: () = assert!(SLOT_COUNT <= 1 << SLOT_BITS);
 
 /// The prefixes of a key.
@@ -52,9 +50,10 @@ pub(crate) fn hash(prefix: &[u8]) -> u64 {
 pub(crate) struct Filter {
     /// The prefixes of a key.
     pub(crate) prefix_of: PrefixOf,
-    buckets: Vec<[u16; BUCKET_CELLS]>,
+    buckets: Vec<Bucket>,
     used: usize,
     covered: [u64; SLOTS / 64],
+    covered_slots: usize,
     /// For slots that are partly read the key from which on their rows are missing.
     reached: BTreeMap<u16, Vec<u8>>,
 }
@@ -66,7 +65,14 @@ impl Filter {
     }
 
     fn with_buckets(prefix_of: PrefixOf, buckets: usize) -> Self {
-        Self { prefix_of, buckets: vec![[0; BUCKET_CELLS]; buckets], used: 0, covered: [0; SLOTS / 64], reached: BTreeMap::new() }
+        Self {
+            prefix_of,
+            buckets: vec![Bucket::default(); buckets],
+            used: 0,
+            covered: [0; SLOTS / 64],
+            covered_slots: 0,
+            reached: BTreeMap::new(),
+        }
     }
 
     /// Its size: a filter that grows forgets everything.
@@ -76,49 +82,40 @@ impl Filter {
 
     /// What it takes of memory.
     pub(crate) fn bytes(&self) -> usize {
-        size_of::<Self>() + self.buckets.len() * BUCKET_CELLS * size_of::<u16>()
+        size_of::<Self>() + self.buckets.len() * size_of::<Bucket>()
     }
 
     /// The two buckets of a prefix, and its fingerprint.
     fn place(&self, hash: u64) -> ([usize; 2], u16) {
         let scaled = |half: u64| ((half * self.buckets.len() as u64) >> 32) as usize;
-        ([scaled(hash >> 32), scaled(mix(hash) >> 32)], (hash % 15) as u16 + 1)
+        ([scaled(hash >> 32), scaled(mix(hash) >> 32)], (hash % FINGERPRINTS) as u16 + 1)
     }
 
     /// A slot has the prefix.
     pub(crate) fn insert(&mut self, hash: u64, slot: Slot) {
         let ([first, second], fingerprint) = self.place(hash);
-        let cell = fingerprint << SLOT_BITS | slot.0;
-        let has = |cell: u16| self.buckets[first].contains(&cell) || self.buckets[second].contains(&cell);
-        // A fingerprint by itself stands for all slots.
-        if has(cell) || has(fingerprint) {
+        let has = |of, slot| self.buckets[first].has(of, slot) || self.buckets[second].has(of, slot);
+        if has(fingerprint, slot.0) || has(POPULAR, fingerprint) {
             return;
         }
-        let free = |bucket: usize| self.buckets[bucket].iter().filter(|cell| **cell == 0).count();
-        let emptier = if free(first) >= free(second) { first } else { second };
-        if let Some(place) = self.buckets[emptier].iter_mut().find(|cell| **cell == 0) {
-            *place = cell;
+        let emptier = if self.buckets[first].used() <= self.buckets[second].used() { first } else { second };
+        if self.buckets[emptier].insert(fingerprint, slot.0) {
             self.used += 1;
-            if self.used * 100 > self.buckets.len() * BUCKET_CELLS * FILL_PERCENT_MAX {
+            if self.used * 100 > self.buckets.len() * CELLS * FILL_PERCENT_MAX {
                 self.grow();
             }
             return;
         }
-        let is_own = |cell: &u16| *cell >> SLOT_BITS == fingerprint;
-        let own = |bucket: usize| self.buckets[bucket].iter().filter(|cell| is_own(cell)).count();
+        let own = |bucket: usize| self.buckets[bucket].slots(fingerprint).count();
         let fullest = if own(first) >= own(second) { first } else { second };
         if own(fullest) < POPULAR_CELLS {
             self.grow();
             return;
         }
-        for cell in self.buckets[fullest].iter_mut().filter(|cell| is_own(cell)) {
-            *cell = 0;
-            self.used -= 1;
-        }
-        if let Some(place) = self.buckets[fullest].iter_mut().find(|cell| **cell == 0) {
-            *place = fingerprint;
-            self.used += 1;
-        }
+        let bucket = &mut self.buckets[fullest];
+        self.used -= bucket.remove(fingerprint);
+        bucket.insert(POPULAR, fingerprint);
+        self.used += 1;
     }
 
     /// Starts anew with more room; no slot is covered then.
@@ -147,11 +144,13 @@ impl Filter {
     /// All rows of a slot are in the filter.
     pub(crate) fn cover(&mut self, slot: Slot) {
         self.reached.remove(&slot.0);
+        self.covered_slots += usize::from(!self.is_covered(slot));
         self.covered[usize::from(slot.0) / 64] |= 1 << (slot.0 % 64);
     }
 
     /// A slot has a row that is not in the filter.
     pub(crate) fn uncover(&mut self, slot: Slot) {
+        self.covered_slots -= usize::from(self.is_covered(slot));
         self.covered[usize::from(slot.0) / 64] &= !(1 << (slot.0 % 64));
     }
 
@@ -159,19 +158,20 @@ impl Filter {
     pub(crate) fn next_slot(&self, hash: u64, from: Slot, last: Slot, open: impl Fn(Slot) -> bool) -> Option<Slot> {
         let ([first, second], fingerprint) = self.place(hash);
         let mut next = self.next_uncovered(from, last, open);
-        for cell in self.buckets[first].iter().chain(&self.buckets[second]) {
-            if *cell == fingerprint {
+        for bucket in [&self.buckets[first], &self.buckets[second]] {
+            if bucket.has(POPULAR, fingerprint) {
                 return Some(from);
             }
-            let slot = *cell & SLOT_MASK;
-            if *cell >> SLOT_BITS == fingerprint && slot >= from.0 && next.is_none_or(|next| slot < next.0) {
-                next = Some(Slot(slot));
-            }
+            let slots = bucket.slots(fingerprint).filter(|slot| *slot >= from.0);
+            next = slots.map(Slot).chain(next).min();
         }
         next.filter(|next| *next <= last)
     }
 
     fn next_uncovered(&self, from: Slot, last: Slot, open: impl Fn(Slot) -> bool) -> Option<Slot> {
+        if self.covered_slots == SLOTS {
+            return None;
+        }
         let first = usize::from(from.0) / 64;
         for word in first..=usize::from(last.0) / 64 {
             let mut left = !self.covered[word];
@@ -246,7 +246,7 @@ mod tests {
                 wanted += slots.len();
             }
         }
-        assert!(found < wanted + 6 * expected.len(), "{found} slots for {wanted}");
+        assert!(found < wanted + expected.len(), "{found} slots for {wanted}");
         let cells: usize = expected.iter().map(|(_, slots)| slots.len().min(64)).sum();
         assert!(filter.bytes() < 5 * cells, "{} bytes for {cells} entries", filter.bytes());
     }

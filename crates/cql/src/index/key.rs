@@ -19,12 +19,15 @@ use model::operation::INDEX_VALUE_BYTES_MAX;
 /// Clustering keys have a length of 16 bits.
 const KEY_BYTES_MAX: usize = u16::MAX as usize;
 
+/// Room for a value of a usual length.
+const VALUE_BYTES: usize = 64;
+
 /// Keys of entries are above those of a slot's state.
 pub(crate) const FIRST_VALUE: &[u8] = &[0x20];
 
 /// The value that an entry's key starts with, from its parts.
 pub(crate) fn value_key<'a>(parts: impl Iterator<Item = (&'a DataType, &'a [u8])>) -> Vec<u8> {
-    let mut key = Vec::new();
+    let mut key = Vec::with_capacity(VALUE_BYTES);
     parts.for_each(|(ty, wire)| comparable::encode(ty, wire, false, &mut key));
     key.truncate(INDEX_VALUE_BYTES_MAX);
     key

@@ -11,6 +11,12 @@ const INLINE_BYTES: usize = 16;
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct BoundKey(SmallVec<[u8; INLINE_BYTES]>);
 
+/// The shortest bound between two neighbours: above `before` and not above `key`, of which it is the beginning.
+pub(crate) fn bound_between<'a>(before: &[u8], key: &'a [u8]) -> &'a [u8] {
+    let alike = before.iter().zip(key).take_while(|(before, key)| before == key).count();
+    &key[..key.len().min(alike + 1)]
+}
+
 impl BoundKey {
     /// Memory besides the map's own.
     pub(crate) fn heap_bytes(&self) -> usize {
@@ -35,5 +41,20 @@ impl Deref for BoundKey {
 impl Borrow<[u8]> for BoundKey {
     fn borrow(&self) -> &[u8] {
         &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_lies_between_its_neighbours() {
+        for (before, key, bound) in
+            [("abc", "abd", "abd"), ("abc", "b", "b"), ("abc", "azz", "az"), ("ab", "abcd", "abc"), ("", "xyz", "x")]
+        {
+            assert_eq!(bound_between(before.as_bytes(), key.as_bytes()), bound.as_bytes());
+            assert!(before < bound && bound <= key);
+        }
     }
 }

@@ -11,7 +11,7 @@
 //! - Iteration over slots and cells is in (token, partition key) order.
 //! - `bytes()` is what the index has allocated, to within the allocator's own overhead.
 
-mod bound_key;
+pub(crate) mod bound_key;
 mod bulk;
 mod candidate;
 mod damaged;

@@ -6,7 +6,7 @@ mod paged;
 
 pub(crate) use iter::RowsIter;
 
-use super::bound_key::BoundKey;
+use super::bound_key::{BoundKey, bound_between};
 use super::leaf::Leaf;
 use super::pages::PageMap;
 use crate::format::checkpoint::Malformed;
@@ -203,7 +203,7 @@ impl Rows {
         } else {
             right.insert(row - at, key, location);
         }
-        let bound = BoundKey::from(right.key(0));
+        let bound = BoundKey::from(bound_between(leaf.key(leaf.len() - 1), right.key(0)));
         let added = leaf.heap_bytes() + right.heap_bytes() + bound.heap_bytes() + TREE_ENTRY_BYTES;
         self.heap_bytes = self.heap_bytes + added - before;
         if let Leaves::One(leaf) = &mut self.leaves {

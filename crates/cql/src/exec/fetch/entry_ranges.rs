@@ -15,12 +15,15 @@ use std::collections::BinaryHeap;
 /// Entries that are held at the same time.
 const PICKED_MAX: usize = 256;
 
+/// Room for a place of a usual length after a value.
+const PLACE_BYTES: usize = 64;
+
 /// Entries with `from <= key < to`.
 struct EntryRange {
     from: Vec<u8>,
     to: Option<Vec<u8>>,
-    /// The value that all of them have.
-    value: Option<Vec<u8>>,
+    /// Whether they are those of one value, `from`.
+    is_point: bool,
 }
 
 /// The entries whose rows are looked at.
@@ -35,23 +38,25 @@ pub(in crate::exec) struct EntryRanges {
 impl EntryRanges {
     /// Those that the filters of a statement ask for.
     pub(in crate::exec) fn new(used: &IndexUse, filters: &[BoundFilter]) -> Self {
-        let mut ranges = vec![EntryRange { from: FIRST_VALUE.to_vec(), to: None, value: None }];
+        let mut ranges = vec![EntryRange { from: FIRST_VALUE.to_vec(), to: None, is_point: false }];
         for filter in used.filters.iter().filter_map(|position| filters.get(*position)) {
             let (operator, key, values) = filter.comparison();
             let encode = |value: &Vec<u8>| value_key(used.types.iter().zip(key.into_iter().chain([value.as_slice()])));
-            let Some(first) = values.first().map(encode) else { continue };
+            let Some(first) = values.first() else { continue };
+            let spans = |range: &&mut EntryRange| !range.is_point;
             match operator {
                 Comparator::Equal | Comparator::In | Comparator::Contains | Comparator::ContainsKey => {
-                    let point = |value: Vec<u8>| EntryRange { to: after_value(&value), from: value.clone(), value: Some(value) };
+                    let point = |value: Vec<u8>| EntryRange { to: after_value(&value), from: value, is_point: true };
                     ranges = values.iter().map(encode).map(point).collect();
                 }
                 // A value that was cut may be on either side.
                 Comparator::Greater | Comparator::GreaterOrEqual => {
-                    ranges.iter_mut().for_each(|range| range.from = range.from.clone().max(first.clone()));
+                    let from = encode(first);
+                    ranges.iter_mut().filter(spans).for_each(|range| range.from = from.clone().max(std::mem::take(&mut range.from)));
                 }
                 Comparator::Less | Comparator::LessOrEqual => {
-                    let end = after_value(&first);
-                    for range in &mut ranges {
+                    let end = after_value(&encode(first));
+                    for range in ranges.iter_mut().filter(spans) {
                         range.to = match (range.to.take(), end.clone()) {
                             (Some(one), Some(other)) => Some(one.min(other)),
                             (one, other) => one.or(other),
@@ -59,11 +64,11 @@ impl EntryRanges {
                     }
                 }
                 Comparator::Like => {
-                    if let (Some(pattern), Some(ty)) = (values.first(), used.types.first()) {
-                        let prefix = Pattern::new(pattern).prefix();
+                    if let Some(ty) = used.types.first() {
+                        let prefix = Pattern::new(first).prefix();
                         let from = prefix_key(ty, prefix);
                         let to = if prefix.is_empty() { None } else { after_value(&from) };
-                        ranges = vec![EntryRange { from, to, value: None }];
+                        ranges = vec![EntryRange { from, to, is_point: false }];
                     }
                 }
                 _ => {}
@@ -76,10 +81,7 @@ impl EntryRanges {
     pub(super) fn next_slot(&self, store: &dyn RowStore, of: TableId, from: Slot, last: Slot) -> Result<Option<(Slot, bool)>, Stop> {
         let mut first = None;
         for range in &self.ranges {
-            let next = match &range.value {
-                Some(value) => store.next_slot((self.table, of), value, from, last)?,
-                None => Some((from, false)),
-            };
+            let next = if range.is_point { store.next_slot((self.table, of), &range.from, from, last)? } else { Some((from, false)) };
             first = [first, next].into_iter().flatten().min();
         }
         Ok(first)
@@ -92,9 +94,9 @@ impl EntryRanges {
         let mut picked: BinaryHeap<EntryKey> = BinaryHeap::new();
         let mut are_all = true;
         for range in &self.ranges {
-            let mut from = range.from.clone();
-            if let Some(value) = &range.value {
-                from = value.clone();
+            let mut from = Vec::with_capacity(range.from.len() + PLACE_BYTES);
+            from.extend_from_slice(&range.from);
+            if range.is_point {
                 // The entry of a static column stands for its partition, of which some rows may have been given.
                 let clustering =
                     if let (Place::After(clustering), false) = (&cursor.place, self.of_partitions) { clustering.as_slice() } else { &[] };
@@ -106,7 +108,7 @@ impl EntryRanges {
                 }
                 let Some(entry) = EntryKey::read(key) else { return Visit::Continue };
                 if entry.token > last {
-                    return if range.value.is_some() { Visit::Stop } else { Visit::Continue };
+                    return if range.is_point { Visit::Stop } else { Visit::Continue };
                 }
                 if !is_after(&entry, cursor) {
                     return Visit::Continue;
@@ -115,7 +117,7 @@ impl EntryRanges {
                     are_all = false;
                     if picked.peek().is_none_or(|largest| entry >= *largest) {
                         // Those of one value only grow.
-                        return if range.value.is_some() { Visit::Stop } else { Visit::Continue };
+                        return if range.is_point { Visit::Stop } else { Visit::Continue };
                     }
                     picked.pop();
                 }

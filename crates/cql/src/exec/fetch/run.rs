@@ -7,6 +7,9 @@ use model::operation::{Context, Operation, RowStore, Stop, WriteSet};
 
 const HEADER_BYTES: usize = 9;
 
+/// Room for a few rows and where they ended.
+const REPLY_BYTES: usize = 512;
+
 /// What a reply may hold besides its bytes.
 const SPARE_BYTES_MAX: usize = 64 << 10;
 
@@ -27,6 +30,7 @@ impl Operation for Chunk {
 
     fn run(&self, _: &Context, store: &dyn RowStore, _: &mut WriteSet, reply: &mut Vec<u8>) -> Result<(), Stop> {
         let start = reply.len();
+        reply.reserve(REPLY_BYTES);
         reply.extend_from_slice(&[0; HEADER_BYTES]);
         let mut gather = Gather::new(self, reply);
         let outcome = match self.extent {
@@ -45,11 +49,11 @@ impl Operation for Chunk {
         }
         gather.keep_nearest();
         let (end, row_count, cursor, covered) = (gather.end.unwrap_or(End::Finished), gather.given, gather.cursor, gather.covered);
-        let mut header = Vec::with_capacity(HEADER_BYTES);
-        write_int(&mut header, row_count.cast_signed());
-        write_byte(&mut header, end as u8);
-        write_int(&mut header, (reply.len() - start - HEADER_BYTES) as i32);
-        reply[start..start + HEADER_BYTES].copy_from_slice(&header);
+        let bytes = (reply.len() - start - HEADER_BYTES) as u32;
+        let header = &mut reply[start..start + HEADER_BYTES];
+        header[..4].copy_from_slice(&row_count.to_be_bytes());
+        header[4] = end as u8;
+        header[5..].copy_from_slice(&bytes.to_be_bytes());
         cursor.write(reply);
         if !covered.is_empty() {
             write_short(reply, covered.len() as u16);

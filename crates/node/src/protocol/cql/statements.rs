@@ -194,7 +194,8 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
             has_warnings = guarded::check(gate, client, &execution, &context)?;
         }
         let mut parked = None;
-        if let Work::Partition(token) = start(&execution, &context)?
+        let work = start(&execution, &context)?;
+        if let Work::Partition(token) = work
             && !has_warnings
             && !is_virtual(prepared)
             && token.slot().core(core.cores) == core.core
@@ -245,7 +246,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
             }
             return Ok(Progress::Waiting);
         }
-        self.run(client, header, &wire::Request::Execute(*execute), &execution, 0, &context, out)
+        self.run(client, header, &wire::Request::Execute(*execute), (&execution, work), 0, &context, out)
     }
 
     pub(super) fn query(
@@ -271,7 +272,8 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         if let Some(gate) = self.gate() {
             guarded::check(gate, client, &execution, &context)?;
         }
-        self.run(client, header, &wire::Request::Query(*query), &execution, weight(&prepared), &context, out)
+        let work = start(&execution, &context)?;
+        self.run(client, header, &wire::Request::Query(*query), (&execution, work), weight(&prepared), &context, out)
     }
 
     fn prepare(

@@ -9,7 +9,7 @@ use crate::protocol::cql::travel;
 use crate::protocol::{AnyCoordinator, Reply};
 use crate::requests::{REQUEST_BYTES, Request};
 use crate::slow::{Subject, Waited};
-use cql::exec::{BatchCoordinator, Execution, Work, start};
+use cql::exec::{BatchCoordinator, Execution, Work};
 use cql::plan::Statement;
 use cql::session::Client;
 use cql::{CqlError, wire};
@@ -18,14 +18,14 @@ use model::operation::Context;
 use std::sync::Arc;
 
 impl<R: Reactor<Message = Message>> Statements<'_, R> {
-    /// Runs any statement. Its plan takes `plan_bytes`, if it is kept for this request alone.
+    /// Runs any statement, of which [`start`] has said how. Its plan takes `plan_bytes`, if it is kept for this request alone.
     #[allow(clippy::too_many_arguments, reason = "a statement, its request and its reply")]
     pub(super) fn run(
         &mut self,
         client: &mut Client,
         header: ReplyHeader,
         request: &wire::Request<'_>,
-        execution: &Execution<'_>,
+        (execution, work): (&Execution<'_>, Work),
         plan_bytes: usize,
         context: &Context,
         out: &mut Vec<u8>,
@@ -37,7 +37,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         }
         let header = header.asking(asked(self.core.cluster.as_deref(), &execution.prepared.statement, execution.options.consistency));
         let subject = || Subject::Plan(Arc::clone(execution.prepared));
-        match start(execution, context)? {
+        match work {
             Work::Partition(token) => {
                 self.check_waiting()?;
                 let owner = token.slot().core(self.core.cores);
