@@ -156,16 +156,17 @@ impl Filter {
 
     /// The first slot from `from` to `last` that may have the prefix. Of slots that are not covered those count that are `open`.
     pub(crate) fn next_slot(&self, hash: u64, from: Slot, last: Slot, open: impl Fn(Slot) -> bool) -> Option<Slot> {
-        let ([first, second], fingerprint) = self.place(hash);
-        let mut next = self.next_uncovered(from, last, open);
-        for bucket in [&self.buckets[first], &self.buckets[second]] {
-            if bucket.has(POPULAR, fingerprint) {
-                return Some(from);
-            }
-            let slots = bucket.slots(fingerprint).filter(|slot| *slot >= from.0);
-            next = slots.map(Slot).chain(next).min();
-        }
+        let Some(slots) = self.slots(hash) else { return Some(from) };
+        let next = slots.filter(|slot| *slot >= from).chain(self.next_uncovered(from, last, open)).min();
         next.filter(|next| *next <= last)
+    }
+
+    /// The covered slots that may have the prefix, some more than once; `None` if all may.
+    pub(crate) fn slots(&self, hash: u64) -> Option<impl Iterator<Item = Slot>> {
+        let (buckets, fingerprint) = self.place(hash);
+        let buckets = buckets.map(|bucket| &self.buckets[bucket]);
+        let is_popular = buckets.iter().any(|bucket| bucket.has(POPULAR, fingerprint));
+        (!is_popular).then(|| buckets.into_iter().flat_map(move |bucket| bucket.slots(fingerprint)).map(Slot))
     }
 
     fn next_uncovered(&self, from: Slot, last: Slot, open: impl Fn(Slot) -> bool) -> Option<Slot> {

@@ -76,6 +76,20 @@ impl Engine {
         Some((next, filter.is_some_and(|filter| filter.is_covered(next))))
     }
 
+    /// Leaves of these slots those that have no rows of a table whose clustering keys begin with one of `prefixes`, as far as is known without a look. They are
+    /// about rows of the table `of`.
+    pub fn retain_slots_without(&self, (table, of): (TableId, TableId), prefixes: &[&[u8]], slots: &mut Vec<Slot>) {
+        let filters = self.prefixes.filters.borrow();
+        let (Some(rows), Some(filter)) = (self.index.table(of), filters.get(&table)) else { return slots.clear() };
+        let mut with = Vec::new();
+        for prefix in prefixes {
+            let Some(named) = filter.slots(hash(prefix)) else { return slots.clear() };
+            with.extend(named);
+        }
+        let has_rows = |slot: Slot| rows.slot(slot).is_some_and(|slot| slot.count() > 0);
+        slots.retain(|slot| !with.contains(slot) && (filter.is_covered(*slot) || !has_rows(*slot)));
+    }
+
     /// Reads some more rows of a slot, which are those of one partition from the key `first` on, into the table's filter. Returns whether it got any
     /// further: it does not where rows are not in memory.
     pub fn cover_slot(&self, (table, token, partition): (TableId, Token, &[u8]), first: &[u8], prefix_of: PrefixOf) -> bool {

@@ -224,6 +224,14 @@ impl RowStore for EngineStore<'_> {
         Ok(next)
     }
 
+    fn slots_without(&self, (table, of): (TableId, TableId), prefixes: &[&[u8]], after: Slot) -> Vec<Slot> {
+        let Some(replication) = self.replication else { return Vec::new() };
+        let mut slots = replication.served(table);
+        slots.retain(|slot| *slot > after);
+        self.engine.retain_slots_without((table, of), prefixes, &mut slots);
+        slots
+    }
+
     fn cover_slot(&self, partition: &PartitionKey<'_>, first: &[u8], prefix_of: fn(&[u8], usize) -> Option<&[u8]>) -> bool {
         self.engine.cover_slot((partition.table, partition.token, partition.bytes), first, prefix_of)
     }

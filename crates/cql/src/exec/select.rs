@@ -23,7 +23,7 @@ use crate::plan::{KeyTerm, Select, Statement, Term};
 use crate::wire::{
     Direction, FRAME_BODY_BYTES_MAX, Opcode, ResponseExtras, ResultColumns, RowsDescription, begin_frame, begin_rows, end_frame, end_rows,
 };
-use base::{Rng, Slot};
+use base::{Rng, SLOT_COUNT, Slot};
 use evaluate::Surroundings;
 use extents::{Range, extents, skip_to};
 use folded::Folded;
@@ -41,7 +41,7 @@ use std::sync::Arc;
 /// Chunks of this many extents are asked for at the same time.
 const EXTENTS_AT_ONCE: usize = 16;
 
-/// With more pieces than a node can have cores, each is a slot: of the nearest rows a chunk may give those of many.
+/// With more pieces than a node can have cores, each is a slot: of the nearest rows a chunk may give those of many, and of entries say which slots have none.
 const COVERED_FROM: u16 = 1024;
 /// After so many chunks in a row that covered no slot but their own, all others are asked for at once.
 const COVER_TRIES: u32 = 16;
@@ -124,7 +124,7 @@ pub(super) fn coordinate(execution: &Execution<'_>, context: &Context) -> Result
     let groups_per_partition = if grouped { per_partition } else { NO_LIMIT };
     let room = Room { page_left, limit_left, paged: page_size.is_some(), bytes_max: options.result_bytes_max };
     let is_of_all = plan.token_lower.is_none() && plan.token_upper.is_none();
-    let may_cover = plan.nearest.is_some() && is_of_all && options.cores > COVERED_FROM;
+    let may_cover = (plan.nearest.is_some() || fetch.entries.as_ref().is_some_and(EntryRanges::are_points)) && is_of_all;
     Ok(Box::new(SelectCoordinator {
         fetch,
         options,
@@ -135,7 +135,7 @@ pub(super) fn coordinate(execution: &Execution<'_>, context: &Context) -> Result
         extents,
         queue: VecDeque::new(),
         ring_extents: 1,
-        cover_tries: if may_cover { COVER_TRIES } else { 0 },
+        cover_tries: if may_cover && options.cores > COVERED_FROM { COVER_TRIES } else { 0 },
         is_complete: false,
         script_instructions: 0,
     }))
@@ -225,7 +225,7 @@ struct SelectCoordinator {
     queue: VecDeque<Asked>,
     /// How many pieces of the ring are asked for at the same time: more while they turn out to have little.
     ring_extents: usize,
-    /// While it is not 0 a chunk is asked to cover as many slots as it can: one at a time, so that none is covered twice. So many may fail to in a row: those of a
+    /// While it is not 0 a chunk is asked to cover as many slots as it can; of the nearest rows one at a time, so that none is covered twice. So many may fail to in a row: those of a
     /// core without a graph, or of slots whose primary is not to be had.
     cover_tries: u32,
     /// Everything has come, and the page is being computed.
@@ -282,7 +282,7 @@ impl SelectCoordinator {
             let Some(reply) = asked.reply.take() else { return Ok(Replies::Some) };
             let damaged = || CqlError::Server("a shard's reply cannot be read".to_owned());
             let gathered = Gathered::read(&reply).ok().flatten().ok_or_else(damaged)?;
-            if !gathered.covered.is_empty() {
+            if !gathered.covered.is_empty() && self.fetch.nearest.is_some() {
                 let is_ring = |range: &&Range| range.extent != Extent::Partition;
                 let left = self.extents.iter().filter(is_ring).map(|range| range.cursor.token.slot());
                 let left: BTreeSet<Slot> = left.chain([asked.range.cursor.token.slot()]).collect();
@@ -321,9 +321,15 @@ impl SelectCoordinator {
             left if slots.is_empty() => left - 1,
             _ => COVER_TRIES,
         };
-        let covered: BTreeSet<Slot> = slots.iter().copied().collect();
-        let is_left = |range: &Range| range.extent == Extent::Partition || !covered.contains(&range.cursor.token.slot());
-        if !covered.is_empty() {
+        let mut covered = [false; SLOT_COUNT as usize];
+        for slot in slots {
+            // A damaged reply may name one that there is not.
+            if let Some(covered) = covered.get_mut(usize::from(slot.0)) {
+                *covered = true;
+            }
+        }
+        let is_left = |range: &Range| range.extent == Extent::Partition || !covered[usize::from(range.cursor.token.slot().0)];
+        if !slots.is_empty() {
             self.extents.retain(is_left);
         }
     }
@@ -334,7 +340,7 @@ impl SelectCoordinator {
         let plan = &self.fetch.plan;
         let everything = plan.nearest.is_some() || (!plan.aggregates.is_empty() && plan.group_by.is_none());
         let at_once = match self.extents.front().map(|range| range.extent) {
-            Some(Extent::Ring { .. }) if self.cover_tries > 0 => 1,
+            Some(Extent::Ring { .. }) if self.cover_tries > 0 && plan.nearest.is_some() => 1,
             Some(Extent::Ring { .. }) if !everything => self.ring_extents,
             _ => EXTENTS_AT_ONCE,
         };

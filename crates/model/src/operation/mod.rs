@@ -188,6 +188,12 @@ pub trait RowStore {
         Ok(Some((from, false)))
     }
 
+    /// The slots behind `after` that are served here, of which it is known without a look that they have no rows of `table` whose clustering keys begin with
+    /// one of `prefixes`. They are about rows of the table `of`. None where one store has all slots.
+    fn slots_without(&self, (_table, _of): (TableId, TableId), _prefixes: &[&[u8]], _after: Slot) -> Vec<Slot> {
+        Vec::new()
+    }
+
     /// Lets [`RowStore::next_slot`] know some more rows of a slot, which are those of one partition from the key `first` on. `prefix_of` gives the prefixes
     /// of a key, by their number from 0 on. Returns whether it got any further.
     fn cover_slot(&self, _partition: &PartitionKey<'_>, _first: &[u8], _prefix_of: fn(&[u8], usize) -> Option<&[u8]>) -> bool {

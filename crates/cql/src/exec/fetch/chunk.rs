@@ -70,7 +70,7 @@ pub(in crate::exec) struct Chunk {
     pub(in crate::exec) rows_max: u32,
     /// Whether, having given them, it looks for one more.
     pub(in crate::exec) peek: bool,
-    /// Whether it may as well give the nearest rows of all slots that are served where it runs.
+    /// Whether it may as well give the nearest rows of all slots that are served where it runs, or say which of those have no entries that are asked for.
     pub(in crate::exec) covers: bool,
     /// The request's: functions in its values give the same wherever the chunk runs.
     pub(in crate::exec) nonce: u64,

@@ -77,6 +77,17 @@ impl EntryRanges {
         Self { table: used.index.id, ranges, of_partitions: used.of_partitions }
     }
 
+    /// Whether they are those of certain values.
+    pub(in crate::exec) fn are_points(&self) -> bool {
+        self.ranges.iter().all(|range| range.is_point)
+    }
+
+    /// The slots behind `after` that are served here and have none of them.
+    pub(super) fn slots_without(&self, store: &dyn RowStore, of: TableId, after: Slot) -> Vec<Slot> {
+        let values = self.ranges.iter().map(|range| range.from.as_slice()).collect::<Vec<_>>();
+        if self.are_points() { store.slots_without((self.table, of), &values, after) } else { Vec::new() }
+    }
+
     /// The first slot from `from` to `last` that may have entries that are asked for, and whether it is known to be complete.
     pub(super) fn next_slot(&self, store: &dyn RowStore, of: TableId, from: Slot, last: Slot) -> Result<Option<(Slot, bool)>, Stop> {
         let mut first = None;

@@ -35,7 +35,7 @@ impl Operation for Chunk {
         let mut gather = Gather::new(self, reply);
         let outcome = match self.extent {
             Extent::Partition => gather.partition(store),
-            Extent::Ring { until } if self.fetch.entries.is_some() => gather.indexed(store, until),
+            Extent::Ring { until } if let Some(entries) = &self.fetch.entries => gather.indexed(store, entries, until),
             Extent::Ring { until } => match gather.by_graph(store, until) {
                 Ok(true) => Ok(()),
                 Ok(false) => gather.ring(store, until),
