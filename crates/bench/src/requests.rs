@@ -98,13 +98,18 @@ impl Template {
     /// Appends a plain frame.
     #[inline]
     pub fn append(&self, out: &mut Vec<u8>, stream: StreamId, key: KeyNumber, timestamp_us: i64) {
+        self.append_of(out, stream, (key, key), timestamp_us);
+    }
+
+    /// Appends a plain frame of a write to the row `key` with the first blob that the row `of` has at first.
+    #[inline]
+    pub fn append_of(&self, out: &mut Vec<u8>, stream: StreamId, (key, of): (KeyNumber, KeyNumber), timestamp_us: i64) {
         let start = out.len();
         out.extend_from_slice(&self.frame);
         let frame = &mut out[start..];
         frame[STREAM_OFFSET..STREAM_OFFSET + 2].copy_from_slice(&stream.0.to_be_bytes());
-        let key = key.key();
-        for &offset in &self.keys {
-            frame[offset..offset + KEY_BYTES].copy_from_slice(&key);
+        for (offset, key) in self.keys.iter().zip([key.key(), of.key()]) {
+            frame[*offset..*offset + KEY_BYTES].copy_from_slice(&key);
         }
         if self.has_timestamp {
             // The last field of the parameters.

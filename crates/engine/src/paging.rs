@@ -75,7 +75,9 @@ struct Draft {
 impl Paging {
     /// Memory of buffers.
     pub(crate) fn bytes(&self) -> usize {
-        self.work.as_ref().map_or(0, |work| work.builder.heap_bytes() + work.payloads.capacity() + work.group.capacity())
+        self.work
+            .as_ref()
+            .map_or(0, |work| work.builder.heap_bytes() + work.last_key.capacity() + work.payloads.capacity() + work.group.capacity())
     }
 
     /// Empty buffers for pages of a table.

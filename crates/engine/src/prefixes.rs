@@ -5,7 +5,7 @@ use crate::engine::Engine;
 use crate::key::{CachePolicy, Kind};
 use crate::prefix_filter::{Filter, PrefixOf, hash, prefixes};
 use crate::scan::{Direction, PartitionScan};
-use base::{Slot, TableId, Token};
+use base::{SLOT_COUNT, Slot, TableId, Token};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -81,13 +81,13 @@ impl Engine {
     pub fn retain_slots_without(&self, (table, of): (TableId, TableId), prefixes: &[&[u8]], slots: &mut Vec<Slot>) {
         let filters = self.prefixes.filters.borrow();
         let (Some(rows), Some(filter)) = (self.index.table(of), filters.get(&table)) else { return slots.clear() };
-        let mut with = Vec::new();
+        let mut with = [false; SLOT_COUNT as usize];
         for prefix in prefixes {
             let Some(named) = filter.slots(hash(prefix)) else { return slots.clear() };
-            with.extend(named);
+            named.for_each(|slot| with[usize::from(slot.0)] = true);
         }
         let has_rows = |slot: Slot| rows.slot(slot).is_some_and(|slot| slot.count() > 0);
-        slots.retain(|slot| !with.contains(slot) && (filter.is_covered(*slot) || !has_rows(*slot)));
+        slots.retain(|slot| !with[usize::from(slot.0)] && (filter.is_covered(*slot) || !has_rows(*slot)));
     }
 
     /// Reads some more rows of a slot, which are those of one partition from the key `first` on, into the table's filter. Returns whether it got any

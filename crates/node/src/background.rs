@@ -57,6 +57,13 @@ impl Background {
         }
     }
 
+    /// Whether a connection that waits has to wait on.
+    pub(crate) fn has_to_wait(&mut self, slept_us: u64, now_us: u64) -> bool {
+        let waits = self.due_us(slept_us, now_us).is_some();
+        self.waits |= waits;
+        waits
+    }
+
     /// Takes a request, if it may begin now. Else its connection waits, and is to ask again.
     pub(crate) fn begins(&mut self, connection: ConnectionId, slept_us: u64, now_us: u64) -> bool {
         if self.due_us(slept_us, now_us).is_none()

@@ -371,6 +371,10 @@ impl Core {
         if !connection.session.takes_requests(unsent, unsent_bytes_max) {
             return self.connections.pause(id);
         }
+        // Its output stays as it is: a connection that is touched is flushed, and asks again once it has nothing to send.
+        if connection.session.is_background() && self.background.has_to_wait(reactor.slept_us(), reactor.clock_us()) {
+            return self.connections.pause(id);
+        }
         connection.paused = false;
         self.serve(reactor, id, &[]);
         if self.connections.get_mut(id).is_some_and(|connection| !connection.paused) {

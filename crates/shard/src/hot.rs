@@ -280,6 +280,10 @@ impl RowStore for Noted<'_> {
         self.store.next_slot(tables, prefix, from, last)
     }
 
+    fn slots_without(&self, tables: (TableId, TableId), prefixes: &[&[u8]], after: base::Slot) -> Vec<base::Slot> {
+        self.store.slots_without(tables, prefixes, after)
+    }
+
     fn cover_slot(&self, partition: &PartitionKey<'_>, first: &[u8], prefix_of: fn(&[u8], usize) -> Option<&[u8]>) -> bool {
         self.store.cover_slot(partition, first, prefix_of)
     }

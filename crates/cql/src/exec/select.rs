@@ -282,7 +282,8 @@ impl SelectCoordinator {
             let Some(reply) = asked.reply.take() else { return Ok(Replies::Some) };
             let damaged = || CqlError::Server("a shard's reply cannot be read".to_owned());
             let gathered = Gathered::read(&reply).ok().flatten().ok_or_else(damaged)?;
-            if !gathered.covered.is_empty() && self.fetch.nearest.is_some() {
+            // Rows of these slots came with it, unless they are said to have none.
+            if !gathered.covered.is_empty() && self.fetch.entries.is_none() {
                 let is_ring = |range: &&Range| range.extent != Extent::Partition;
                 let left = self.extents.iter().filter(is_ring).map(|range| range.cursor.token.slot());
                 let left: BTreeSet<Slot> = left.chain([asked.range.cursor.token.slot()]).collect();

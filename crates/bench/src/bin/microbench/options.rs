@@ -14,7 +14,7 @@ pub(crate) struct Options {
     /// What a row looks like; all shapes unless given.
     #[arg(long, value_enum)]
     pub(crate) shape: Vec<Shape>,
-    /// The first blob has an index, and rows are read by it.
+    /// The first blob has an index, and rows are read by it; writes that change it are measured too.
     #[arg(long)]
     pub(crate) index: bool,
     /// Changes of the table are logged.
@@ -86,6 +86,8 @@ pub(crate) enum Workload {
     Reads,
     /// INSERT of all blobs of a row that exists.
     Writes,
+    /// The same, with another first blob: with `--index` its entry changes.
+    Changes,
 }
 
 impl Workload {
@@ -93,6 +95,7 @@ impl Workload {
         match self {
             Self::Reads => "reads",
             Self::Writes => "writes",
+            Self::Changes => "changes",
         }
     }
 }

@@ -34,7 +34,8 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
             rounds.run_for_callgrind(workload, options)?;
             continue;
         }
-        for workload in [Workload::Reads, Workload::Writes] {
+        // Rows are not found by what they had at first once that has changed.
+        for workload in [Workload::Reads, Workload::Writes, Workload::Changes].into_iter().take(if options.index { 3 } else { 2 }) {
             for batch in &options.batches {
                 let line = rounds.measure(workload, *batch, options)?;
                 if !options.json {
@@ -229,7 +230,7 @@ impl Rounds {
     fn prepare(&mut self, workload: Workload, batch: u16, mut key: impl FnMut(u16) -> u64) {
         let template = match workload {
             Workload::Reads => &self.read,
-            Workload::Writes => &self.write,
+            Workload::Writes | Workload::Changes => &self.write,
         };
         let segments = self.version >= ProtocolVersion::V5;
         for (input, first_key) in self.inputs.iter_mut().zip(&mut self.first_keys) {
@@ -240,7 +241,12 @@ impl Rounds {
                     *first_key = key;
                 }
                 let target = if segments { &mut self.frame } else { &mut *input };
-                template.append(target, StreamId(stream.cast_signed()), KeyNumber(key), self.timestamp_us);
+                let of = if workload == Workload::Changes {
+                    self.rows + Rng::new(self.timestamp_us.cast_unsigned()).below(self.rows)
+                } else {
+                    key
+                };
+                template.append_of(target, StreamId(stream.cast_signed()), (KeyNumber(key), KeyNumber(of)), self.timestamp_us);
                 self.timestamp_us += 1;
                 if segments {
                     self.encoder.append(input, &self.frame, &mut self.workspace);

@@ -272,7 +272,8 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         if let Some(gate) = self.gate() {
             guarded::check(gate, client, &execution, &context)?;
         }
-        let work = start(&execution, &context)?;
+        self.core.requests.meter.set_kind(kind_of(&prepared.statement));
+        let work = if is_virtual(&prepared) { Work::Other } else { start(&execution, &context)? };
         self.run(client, header, &wire::Request::Query(*query), (&execution, work), weight(&prepared), &context, out)
     }
 

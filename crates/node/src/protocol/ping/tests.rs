@@ -22,6 +22,8 @@ struct Machine {
     now: Now,
     slept_us: u64,
     output: Vec<u8>,
+    /// How often that was asked for: the real reactor flushes a connection then, and tells when all is sent.
+    touched: usize,
     disk: Disk,
     blobs: Vec<DiskTag>,
     sent: VecDeque<(CoreId, Message)>,
@@ -51,6 +53,7 @@ impl Reactor for Machine {
     }
 
     fn output(&mut self, _: ConnectionId) -> Option<&mut Vec<u8>> {
+        self.touched += 1;
         Some(&mut self.output)
     }
 
@@ -147,6 +150,7 @@ impl Node {
                 now,
                 slept_us: 0,
                 output: Vec::new(),
+                touched: 0,
                 disk: Disk::new(),
                 blobs: Vec::new(),
                 sent: VecDeque::new(),
@@ -249,6 +253,11 @@ fn a_background_client_waits_until_the_core_has_slept_after_its_last_request() {
     node.send("PING\n");
     node.pass_ms(5);
     assert_eq!(node.taken(), "PONG\nPONG\n", "others work, and the core has not slept");
+    let (core, machine) = &mut node.cores[0];
+    let touched = machine.touched;
+    core.drained(machine, READER);
+    core.turn(machine);
+    assert_eq!(machine.touched, touched, "what waits is not flushed, which would have it ask again without end");
     node.cores[0].1.slept_us += 3_000;
     node.pass_ms(5);
     assert_eq!(node.taken(), "5\n");

@@ -1,6 +1,6 @@
 //! A statement with its values, on the way to its shards: one partition, several with a coordinator, or none.
 
-use super::{Progress, Statements, is_virtual, kind_of};
+use super::{Progress, Statements, is_virtual};
 use crate::cluster::Route;
 use crate::message::{Message, PartId};
 use crate::protocol::cql::replicas::{access, asked, is_write};
@@ -30,7 +30,6 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         context: &Context,
         out: &mut Vec<u8>,
     ) -> Result<Progress, CqlError> {
-        self.core.requests.meter.set_kind(kind_of(&execution.prepared.statement));
         if is_virtual(execution.prepared) {
             self.core.read_system_table(execution, context, out)?;
             return Ok(Progress::Replied);
