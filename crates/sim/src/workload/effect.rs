@@ -37,7 +37,7 @@ impl Effect {
     }
 }
 
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub(super) enum PlainChange {
     Insert(Row),
     Update(i32),

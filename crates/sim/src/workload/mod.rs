@@ -311,9 +311,14 @@ impl Workload {
             Effect::Plain(changes) => {
                 for (key, change) in changes {
                     put(&mut self.plain, key, outcome, |row| change.apply(row));
-                    if matches!((outcome, change), (Outcome::At(_), PlainChange::Insert(_) | PlainChange::Delete)) {
-                        // A batch from before has the older timestamp.
-                        self.late.retain(|(late, _)| late != key);
+                    // A batch from before has the older timestamp.
+                    match change {
+                        PlainChange::Insert(_) | PlainChange::Delete if matches!(outcome, Outcome::At(_)) => {
+                            self.late.retain(|(late, _)| late != key);
+                        }
+                        PlainChange::Update(a) => self.late_under(*key, |(_, b)| (Some(*a), b)),
+                        PlainChange::Clear => self.late_under(*key, |(a, _)| (a, None)),
+                        _ => {}
                     }
                 }
                 if matches!(outcome, Outcome::Unknown) && effect.is_batch() {
@@ -351,6 +356,19 @@ impl Workload {
                 }
             }
             Effect::Register(_) | Effect::ReadPlain(_) | Effect::ReadRegister => {}
+        }
+    }
+
+    /// A change of one cell was made, perhaps: what late batches still write may come to lie under it.
+    fn late_under(&mut self, key: i32, newer: impl Fn(Row) -> Row) {
+        let under = |(late, change): &(i32, PlainChange)| match change {
+            PlainChange::Insert(row) if *late == key => Some((key, PlainChange::Insert(newer(row.clone())))),
+            _ => None,
+        };
+        for change in self.late.iter().filter_map(under).collect::<Vec<_>>() {
+            if !self.late.contains(&change) {
+                self.late.push(change);
+            }
         }
     }
 
