@@ -284,6 +284,10 @@ impl RowStore for Noted<'_> {
         self.store.slots_without(tables, prefixes, after)
     }
 
+    fn slots_without_rows(&self, table: TableId, after: base::Slot) -> Vec<base::Slot> {
+        self.store.slots_without_rows(table, after)
+    }
+
     fn cover_slot(&self, partition: &PartitionKey<'_>, first: &[u8], prefix_of: fn(&[u8], usize) -> Option<&[u8]>) -> bool {
         self.store.cover_slot(partition, first, prefix_of)
     }

@@ -279,8 +279,10 @@ impl Replication {
 
     /// All slots that an operation on a table may enter as their primary's; none for one that reads any replica's rows.
     pub(crate) fn served(&self, table: TableId) -> Vec<Slot> {
-        let is_served = |slot: &Slot| self.locate(table, *slot).is_ok();
-        if self.access == Access::AnyReplica { Vec::new() } else { (0..SLOT_COUNT as u16).map(Slot).filter(is_served).collect() }
+        let Some(keyspace) = self.keyspace_of(table).filter(|_| self.is_leased && self.access != Access::AnyReplica) else {
+            return Vec::new();
+        };
+        (0..SLOT_COUNT as u16).map(Slot).filter(|slot| self.word(keyspace, *slot) != NOT_SERVED).collect()
     }
 
     /// A scan of a table passes these slots.

@@ -4,7 +4,7 @@ use crate::deltas::{Deltas, companion};
 use crate::replication::Replication;
 use crate::table_state::Tables;
 use crate::vectors::Vectors;
-use base::{Slot, TableId, Token};
+use base::{SLOT_COUNT, Slot, TableId, Token};
 use engine::{CachePolicy, Engine, Key, Miss, PartitionScan, ReadError, Row, Sequence, TablePosition, TableScan};
 use model::operation::{Basis, Direction, NearRows, NearestQuery, PartitionKey, Position, RowStore, ScannedRow, Stop, Visit, WriteSet};
 use model::row::{ElementOrder, RowKind, RowView, merge, without_below};
@@ -229,6 +229,17 @@ impl RowStore for EngineStore<'_> {
         let mut slots = replication.served(table);
         slots.retain(|slot| *slot > after);
         self.engine.retain_slots_without((table, of), prefixes, &mut slots);
+        slots
+    }
+
+    fn slots_without_rows(&self, table: TableId, after: Slot) -> Vec<Slot> {
+        let Some(replication) = self.replication else { return Vec::new() };
+        let mut has_rows = [false; SLOT_COUNT as usize];
+        // A row may be a delta alone.
+        let with_rows = self.engine.table_slots(table).chain(self.engine.table_slots(companion(table)));
+        with_rows.for_each(|slot| has_rows[usize::from(slot.0)] = true);
+        let mut slots = replication.served(table);
+        slots.retain(|slot| *slot > after && !has_rows[usize::from(slot.0)]);
         slots
     }
 

@@ -41,9 +41,9 @@ use std::sync::Arc;
 /// Chunks of this many extents are asked for at the same time.
 const EXTENTS_AT_ONCE: usize = 16;
 
-/// With more pieces than a node can have cores, each is a slot: of the nearest rows a chunk may give those of many, and of entries say which slots have none.
+/// With more pieces than a node can have cores, each is a slot: of the nearest rows a chunk may give those of many, and of others say which slots have none.
 const COVERED_FROM: u16 = 1024;
-/// After so many chunks in a row that covered no slot but their own, all others are asked for at once.
+/// After so many chunks in a row that covered no slot that was left, each of the others is asked for.
 const COVER_TRIES: u32 = 16;
 
 /// Whether a statement is about one row that its shard answers for alone.
@@ -124,7 +124,6 @@ pub(super) fn coordinate(execution: &Execution<'_>, context: &Context) -> Result
     let groups_per_partition = if grouped { per_partition } else { NO_LIMIT };
     let room = Room { page_left, limit_left, paged: page_size.is_some(), bytes_max: options.result_bytes_max };
     let is_of_all = plan.token_lower.is_none() && plan.token_upper.is_none();
-    let may_cover = (plan.nearest.is_some() || fetch.entries.as_ref().is_some_and(EntryRanges::are_points)) && is_of_all;
     Ok(Box::new(SelectCoordinator {
         fetch,
         options,
@@ -135,7 +134,7 @@ pub(super) fn coordinate(execution: &Execution<'_>, context: &Context) -> Result
         extents,
         queue: VecDeque::new(),
         ring_extents: 1,
-        cover_tries: if may_cover && options.cores > COVERED_FROM { COVER_TRIES } else { 0 },
+        cover_tries: if is_of_all && options.cores > COVERED_FROM { COVER_TRIES } else { 0 },
         is_complete: false,
         script_instructions: 0,
     }))
@@ -282,8 +281,7 @@ impl SelectCoordinator {
             let Some(reply) = asked.reply.take() else { return Ok(Replies::Some) };
             let damaged = || CqlError::Server("a shard's reply cannot be read".to_owned());
             let gathered = Gathered::read(&reply).ok().flatten().ok_or_else(damaged)?;
-            // Rows of these slots came with it, unless they are said to have none.
-            if !gathered.covered.is_empty() && self.fetch.entries.is_none() {
+            if !gathered.covered.is_empty() && self.fetch.gives_covered_rows() {
                 let is_ring = |range: &&Range| range.extent != Extent::Partition;
                 let left = self.extents.iter().filter(is_ring).map(|range| range.cursor.token.slot());
                 let left: BTreeSet<Slot> = left.chain([asked.range.cursor.token.slot()]).collect();
@@ -317,11 +315,6 @@ impl SelectCoordinator {
 
     /// A chunk has covered these slots besides its extent, or none.
     fn cover(&mut self, slots: &[Slot]) {
-        self.cover_tries = match self.cover_tries {
-            0 => 0,
-            left if slots.is_empty() => left - 1,
-            _ => COVER_TRIES,
-        };
         let mut covered = [false; SLOT_COUNT as usize];
         for slot in slots {
             // A damaged reply may name one that there is not.
@@ -330,9 +323,15 @@ impl SelectCoordinator {
             }
         }
         let is_left = |range: &Range| range.extent == Extent::Partition || !covered[usize::from(range.cursor.token.slot().0)];
+        let before = self.extents.len();
         if !slots.is_empty() {
             self.extents.retain(is_left);
         }
+        self.cover_tries = match self.cover_tries {
+            0 => 0,
+            left if self.extents.len() == before => left - 1,
+            _ => COVER_TRIES,
+        };
     }
 
     /// The chunks to run next.
@@ -341,7 +340,7 @@ impl SelectCoordinator {
         let plan = &self.fetch.plan;
         let everything = plan.nearest.is_some() || (!plan.aggregates.is_empty() && plan.group_by.is_none());
         let at_once = match self.extents.front().map(|range| range.extent) {
-            Some(Extent::Ring { .. }) if self.cover_tries > 0 && plan.nearest.is_some() => 1,
+            Some(Extent::Ring { .. }) if self.cover_tries > 0 && self.fetch.gives_covered_rows() => 1,
             Some(Extent::Ring { .. }) if !everything => self.ring_extents,
             _ => EXTENTS_AT_ONCE,
         };

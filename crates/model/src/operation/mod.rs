@@ -194,6 +194,11 @@ pub trait RowStore {
         Vec::new()
     }
 
+    /// The slots behind `after` that are served here and have no rows of a table. None where one store has all slots.
+    fn slots_without_rows(&self, _table: TableId, _after: Slot) -> Vec<Slot> {
+        Vec::new()
+    }
+
     /// Lets [`RowStore::next_slot`] know some more rows of a slot, which are those of one partition from the key `first` on. `prefix_of` gives the prefixes
     /// of a key, by their number from 0 on. Returns whether it got any further.
     fn cover_slot(&self, _partition: &PartitionKey<'_>, _first: &[u8], _prefix_of: fn(&[u8], usize) -> Option<&[u8]>) -> bool {

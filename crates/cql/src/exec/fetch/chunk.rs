@@ -24,6 +24,7 @@ use crate::exec::keys::KeyRange;
 use crate::plan::Select;
 use crate::wire::{Reader, WireError};
 use base::{Slot, Token};
+use model::operation::RowStore;
 use std::sync::Arc;
 
 /// What all chunks of a select have in common.
@@ -44,6 +45,21 @@ pub(in crate::exec) struct FetchPlan {
     pub(in crate::exec) now_s: u32,
     /// Whether rows come with their keys.
     pub(in crate::exec) keyed: bool,
+}
+
+impl FetchPlan {
+    /// Whether a chunk that covers more slots than its extent gives rows of them, and not only says that they have none.
+    pub(in crate::exec) fn gives_covered_rows(&self) -> bool {
+        self.nearest.is_some() && self.entries.is_none()
+    }
+
+    /// The slots behind `after` that are served here and have no rows that are asked for, as far as is known without a look.
+    pub(super) fn slots_without(&self, store: &dyn RowStore, after: Slot) -> Vec<Slot> {
+        match &self.entries {
+            Some(entries) if entries.are_points() => entries.slots_without(store, self.plan.table.id, after),
+            _ => store.slots_without_rows(self.plan.table.id, after),
+        }
+    }
 }
 
 /// What a chunk looks through.
@@ -70,7 +86,7 @@ pub(in crate::exec) struct Chunk {
     pub(in crate::exec) rows_max: u32,
     /// Whether, having given them, it looks for one more.
     pub(in crate::exec) peek: bool,
-    /// Whether it may as well give the nearest rows of all slots that are served where it runs, or say which of those have no entries that are asked for.
+    /// Whether it may as well give the nearest rows of all slots that are served where it runs, or say which of those have none that are asked for.
     pub(in crate::exec) covers: bool,
     /// The request's: functions in its values give the same wherever the chunk runs.
     pub(in crate::exec) nonce: u64,

@@ -78,14 +78,14 @@ impl EntryRanges {
     }
 
     /// Whether they are those of certain values.
-    pub(in crate::exec) fn are_points(&self) -> bool {
+    pub(super) fn are_points(&self) -> bool {
         self.ranges.iter().all(|range| range.is_point)
     }
 
-    /// The slots behind `after` that are served here and have none of them.
+    /// The slots behind `after` that are served here and have none of them, which are points.
     pub(super) fn slots_without(&self, store: &dyn RowStore, of: TableId, after: Slot) -> Vec<Slot> {
         let values = self.ranges.iter().map(|range| range.from.as_slice()).collect::<Vec<_>>();
-        if self.are_points() { store.slots_without((self.table, of), &values, after) } else { Vec::new() }
+        store.slots_without((self.table, of), &values, after)
     }
 
     /// The first slot from `from` to `last` that may have entries that are asked for, and whether it is known to be complete.

@@ -17,16 +17,8 @@ const COVERED_MAX: u32 = 8;
 const SLOTS_MAX: u32 = 1024;
 
 impl Gather<'_> {
-    /// Looks at the rows of entries up to `until`. A chunk that may cover more says which slots behind it have none.
+    /// Looks at the rows of entries up to `until`.
     pub(super) fn indexed(&mut self, store: &dyn RowStore, entries: &EntryRanges, until: Token) -> Result<(), Stop> {
-        self.entries_until(store, entries, until)?;
-        if self.chunk.covers && self.end.is_none() {
-            self.covered = entries.slots_without(store, self.plan.table.id, until.slot());
-        }
-        Ok(())
-    }
-
-    fn entries_until(&mut self, store: &dyn RowStore, entries: &EntryRanges, until: Token) -> Result<(), Stop> {
         let (mut slots, mut covered) = (0, 0);
         loop {
             let here = self.cursor.token.slot();

@@ -47,6 +47,13 @@ impl Operation for Chunk {
             Err(stop) => return Err(stop),
             Ok(()) => {}
         }
+        if let Extent::Ring { until } = self.extent
+            && self.covers
+            && gather.end.is_none()
+            && !self.fetch.gives_covered_rows()
+        {
+            gather.covered = self.fetch.slots_without(store, until.slot());
+        }
         gather.keep_nearest();
         let (end, row_count, cursor, covered) = (gather.end.unwrap_or(End::Finished), gather.given, gather.cursor, gather.covered);
         let bytes = (reply.len() - start - HEADER_BYTES) as u32;
