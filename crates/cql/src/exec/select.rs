@@ -315,16 +315,16 @@ impl SelectCoordinator {
 
     /// A chunk has covered these slots besides its extent, or none.
     fn cover(&mut self, slots: &[Slot]) {
-        let mut covered = [false; SLOT_COUNT as usize];
-        for slot in slots {
-            // A damaged reply may name one that there is not.
-            if let Some(covered) = covered.get_mut(usize::from(slot.0)) {
-                *covered = true;
-            }
-        }
-        let is_left = |range: &Range| range.extent == Extent::Partition || !covered[usize::from(range.cursor.token.slot().0)];
         let before = self.extents.len();
         if !slots.is_empty() {
+            let mut covered = [false; SLOT_COUNT as usize];
+            for slot in slots {
+                // A damaged reply may name one that there is not.
+                if let Some(covered) = covered.get_mut(usize::from(slot.0)) {
+                    *covered = true;
+                }
+            }
+            let is_left = |range: &Range| range.extent == Extent::Partition || !covered[usize::from(range.cursor.token.slot().0)];
             self.extents.retain(is_left);
         }
         self.cover_tries = match self.cover_tries {
