@@ -3,10 +3,13 @@
 With servers of their own, which have few places.
 """
 
+import os
+import signal
 import socket
 import ssl
 import struct
 import tempfile
+import threading
 
 import pytest
 
@@ -89,6 +92,13 @@ def secured(address) -> ssl.SSLSocket:
     return context.wrap_socket(socket.create_connection(address, timeout=120))
 
 
+def stall(private):
+    """Stops the server for a second: it has to take in at once whoever comes meanwhile."""
+    pid = private.state()["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    threading.Timer(1, os.kill, (pid, signal.SIGCONT)).start()
+
+
 def close_all(clients):
     for client in clients:
         client.close()
@@ -97,9 +107,12 @@ def close_all(clients):
 @pytest.mark.parametrize("port", ["cql", pytest.param("aerospike", marks=pytest.mark.long), pytest.param("griddb", marks=pytest.mark.long)])
 def test_three_times_as_many_half_handshakes_as_places_keep_nobody_out(make_server, port):
     private = make_server(*tls_flags("required"), "--aerospike-namespaces", "test")
-    clients = connected(address_of(private, port), CLIENTS, BEGINS)
+    addresses = address_of(private, port), address_of(private, "cql")
+    stall(private)
+    clients = connected(addresses[0], CLIENTS, BEGINS)
     try:
-        with secured(address_of(private, "cql")) as client:
+        # Before the server has taken in any of the others.
+        with secured(addresses[1]) as client:
             client.sendall(startup())
             assert client.recv(9)[4] == READY
             wait_until(lambda: open_count(clients) <= PLACES + 64, "the others are closed")

@@ -8,6 +8,7 @@
 mod accepting;
 mod outgoing;
 
+use crate::backlog::Backlog;
 use crate::connection::{Flush, Phase};
 use crate::epoll::{Epoll, Timer, Wait};
 use crate::errno::Errno;
@@ -61,6 +62,7 @@ pub(crate) struct EventLoop<M> {
     pub(crate) reactor: LinuxReactor<M>,
     /// Given up for a moment to refuse a client when there is no other descriptor left.
     spare: Option<OwnedFd>,
+    backlog: Backlog,
     receive_buffer: Box<[u8]>,
     seen_generation: u32,
     told_stopping: bool,
@@ -88,6 +90,7 @@ impl<M: Send + 'static> EventLoop<M> {
             signals,
             reactor,
             spare: descriptors::spare(),
+            backlog: Backlog::default(),
             receive_buffer: vec![0; RECEIVE_BYTES].into_boxed_slice(),
             // Different from the control's: the first batch looks at all flags.
             seen_generation: u32::MAX,
@@ -123,6 +126,7 @@ impl<M: Send + 'static> EventLoop<M> {
                 self.event(&mut handler, events, token);
             }
             self.cut_late_connections(&mut handler);
+            self.admit(&mut handler);
             self.give_up_connecting(&mut handler);
             turn = handler.turn(&mut self.reactor);
             self.start_work();
@@ -157,6 +161,7 @@ impl<M: Send + 'static> EventLoop<M> {
             self.reactor.ending.front().map(|(at_us, _)| *at_us),
             self.reactor.connecting.front().map(|(at_us, _)| *at_us),
             if let Watching::RestingUntil(at_us) = self.watching { Some(at_us) } else { None },
+            self.backlog.due_us(),
             self.reactor.mailbox.is_backed_up().then_some(now_us + BACKED_UP_US),
         ];
         if let Some(deadline_us) = deadlines.into_iter().flatten().min() {
@@ -176,7 +181,10 @@ impl<M: Send + 'static> EventLoop<M> {
         self.seen_generation = self.reactor.control.generation();
         match (self.reactor.control.is_open(), self.watching) {
             (true, Watching::No) => self.watch_listeners(),
-            (false, Watching::Yes | Watching::RestingUntil(_)) => self.unwatch_listeners(Watching::No),
+            (false, Watching::Yes | Watching::RestingUntil(_)) => {
+                self.unwatch_listeners(Watching::No);
+                self.turn_backlog_away();
+            }
             _ => {}
         }
         if self.reactor.control.is_stopping() && !self.told_stopping {
@@ -214,7 +222,7 @@ impl<M: Send + 'static> EventLoop<M> {
             for _ in 0..waiting {
                 match self.reactor.mailbox.receive(usize::from(from)) {
                     Some(Envelope::Message(message)) => handler.message(&mut self.reactor, base::CoreId(from), message),
-                    Some(Envelope::Connection { socket, listener, peer }) => self.adopt(handler, socket, listener, peer),
+                    Some(Envelope::Connection(client)) => self.adopt(handler, client),
                     None => break,
                 }
             }

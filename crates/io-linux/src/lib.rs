@@ -8,6 +8,7 @@
 #![allow(unsafe_code, reason = "system calls, io_uring and shared mappings; every block says why it is sound")]
 
 mod allocator;
+mod backlog;
 mod blobs;
 mod blocking_disk;
 mod bound_stream;

@@ -2,6 +2,7 @@
 //!
 //! Nothing here waits: calls change state that the event loop acts on when the handler has returned.
 
+use crate::backlog::Client;
 use crate::blobs::{BlobRequest, BlobSender};
 use crate::clock;
 use crate::connection::{Connection, Phase};
@@ -14,10 +15,9 @@ use crate::helper::{Job, Task, TaskSender};
 use crate::mailbox::Mailbox;
 use crate::outgoing;
 use base::{BufferPool, CoreId};
-use io::{ConnectionId, DiskLatencies, DiskRequest, DiskTag, ListenerId, Now, Reactor};
+use io::{ConnectionId, DiskLatencies, DiskRequest, DiskTag, Now, Reactor};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -37,7 +37,7 @@ pub(crate) enum Envelope<M> {
     /// The handlers' own.
     Message(M),
     /// A connection that another core accepted for this one.
-    Connection { socket: OwnedFd, listener: ListenerId, peer: SocketAddr },
+    Connection(Client),
 }
 
 /// One core's reactor; `M` is what cores send one another.

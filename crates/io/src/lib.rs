@@ -21,5 +21,5 @@ pub use blob::{
 pub use disk::{DiskCompletion, DiskError, DiskRequest, DiskTag, FileId, Work, WriteSource};
 pub use latencies::{DISK_BOUNDS_US, DiskHistogram, DiskLatencies};
 pub use network::{ConnectionId, ListenerId, Placement};
-pub use reactor::{Handler, Reactor, Turn};
+pub use reactor::{Handler, Reactor, Room, Turn};
 pub use stable::StableMemory;

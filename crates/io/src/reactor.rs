@@ -95,15 +95,25 @@ pub enum Turn {
     Idle,
 }
 
+/// Whether a core that is full has a place for another client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// Yes: another connection was aborted for it.
+    Made,
+    /// It may at this monotonic time in microseconds: the client waits.
+    At(u64),
+    /// Every connection is worth as much: the client is refused.
+    Never,
+}
+
 /// What a core does with events. Called from one thread; must never block.
 pub trait Handler<R: Reactor> {
     /// A connection was accepted on `listener` and belongs to this core now.
     fn accepted(&mut self, reactor: &mut R, connection: ConnectionId, listener: ListenerId, peer: SocketAddr);
 
-    /// Another client waits, and this core has as many connections as it may: aborts one that is worth less, if there is any. `false`: the other one is
-    /// refused, which is the default.
-    fn make_room(&mut self, _reactor: &mut R) -> bool {
-        false
+    /// Another client waits, and this core has as many connections as it may: aborts one that is worth less, if there is any. The default has none.
+    fn make_room(&mut self, _reactor: &mut R) -> Room {
+        Room::Never
     }
 
     /// A connection that this core asked for is made.

@@ -4,7 +4,7 @@ use crate::connections::Connections;
 use crate::core::Core;
 use crate::message::Message;
 use crate::pending_clients::Pending;
-use io::{ConnectionId, Reactor};
+use io::{ConnectionId, Reactor, Room};
 
 /// At most one warning about clients that were cut in this time.
 const WARNING_EVERY_US: u64 = 60_000_000;
@@ -55,12 +55,17 @@ impl Core {
         }
     }
 
-    /// Cuts the client that has been pending longest. `false`: there is none.
-    pub(crate) fn cut_oldest_pending<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> bool {
+    /// Cuts the client that has been pending longest, if its place may be taken.
+    pub(crate) fn cut_oldest_pending<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Room {
         let pending = looked_up(&self.connections, self.is_tls_required(), self.config.requires_login);
-        let Some(id) = self.pending.take_oldest(pending) else { return false };
-        self.cut(reactor, id, "it has not logged in yet, and another client needs its place (setting `connections_per_core`)");
-        true
+        match self.pending.take_oldest(reactor.now().monotonic_us, pending) {
+            Ok(id) => {
+                self.cut(reactor, id, "it has not logged in yet, and another client needs its place (setting `connections_per_core`)");
+                Room::Made
+            }
+            Err(Some(at_us)) => Room::At(at_us),
+            Err(None) => Room::Never,
+        }
     }
 
     fn cut<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: ConnectionId, why: &str) {

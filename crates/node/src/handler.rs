@@ -13,7 +13,7 @@ use crate::protocol::{Protocol, Session};
 use crate::tags::NODE_TAGS;
 use crate::transport::Transport;
 use base::CoreId;
-use io::{ConnectionId, DiskCompletion, DiskTag, Handler, ListenerId, Reactor, Turn};
+use io::{ConnectionId, DiskCompletion, DiskTag, Handler, ListenerId, Reactor, Room, Turn};
 use std::net::SocketAddr;
 
 impl<R: Reactor<Message = Message>> Handler<R> for Core {
@@ -33,7 +33,7 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
         self.client_accepted(connection, has_to, reactor.now().monotonic_us);
     }
 
-    fn make_room(&mut self, reactor: &mut R) -> bool {
+    fn make_room(&mut self, reactor: &mut R) -> Room {
         self.cut_oldest_pending(reactor)
     }
 

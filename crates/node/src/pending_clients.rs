@@ -1,5 +1,5 @@
 //! Clients that have not finished the handshake of TLS, or have not logged in where they have to: bounded in time, and the first to go when a core
-//! has no room for another client.
+//! has no room for another client, once they have had their places for a second.
 //!
 //! Nothing is done for a request: a client is looked up once its time is over, or when its place is needed. Without TLS and log-in nobody is here,
 //! and without log-in nobody stays after the handshake, so that pools may open connections long before they use them.
@@ -13,6 +13,9 @@ const HANDSHAKE_US: u64 = 10_000_000;
 
 /// From the connection to the end of the log-in.
 const LOGIN_US: u64 = 30_000_000;
+
+/// So long a client keeps its place for certain: enough for a handshake and a log-in from afar, however many come meanwhile.
+const PLACE_US: u64 = 1_000_000;
 
 /// Entries of clients that are pending no more are dropped when there are so many more than connections, and as many again.
 const STALE_LEAST: usize = 64;
@@ -82,8 +85,12 @@ impl PendingClients {
         Err(handshake_due_us.into_iter().chain(login_due_us).min())
     }
 
-    /// Takes out the oldest.
-    pub(crate) fn take_oldest(&mut self, pending: impl Fn(ConnectionId) -> Option<Pending>) -> Option<ConnectionId> {
+    /// Takes out the oldest, if it has had its place for long enough; otherwise says when that will be, if there is one.
+    pub(crate) fn take_oldest(
+        &mut self,
+        now_us: u64,
+        pending: impl Fn(ConnectionId) -> Option<Pending>,
+    ) -> Result<ConnectionId, Option<u64>> {
         while self.handshakes.front().is_some_and(|(_, connection)| pending(*connection) != Some(Pending::Handshake)) {
             self.handshakes.pop_front();
         }
@@ -95,7 +102,12 @@ impl PendingClients {
             (None, _) => &mut self.logins,
             _ => &mut self.handshakes,
         };
-        queue.pop_front().map(|(_, connection)| connection)
+        let (since_us, connection) = queue.front().copied().ok_or(None)?;
+        if now_us < since_us + PLACE_US {
+            return Err(Some(since_us + PLACE_US));
+        }
+        queue.pop_front();
+        Ok(connection)
     }
 
     /// Forgets who is pending no more, if those are many.
@@ -150,11 +162,13 @@ mod tests {
         let mut pending = all_came(4);
         pending.came(Pending::Handshake, id(9), 100);
         let are = still(&[(1, Pending::Login), (2, Pending::Handshake), (9, Pending::Handshake)]);
-        assert_eq!(pending.take_oldest(&are), Some(id(1)));
-        assert_eq!(pending.take_oldest(&are), Some(id(2)));
+        assert_eq!(pending.take_oldest(PLACE_US, &are), Err(Some(PLACE_US + 1)), "it came at 1, and has had no second yet");
+        assert_eq!(pending.take_oldest(PLACE_US + 1, &are), Ok(id(1)));
+        assert_eq!(pending.take_oldest(PLACE_US + 1, &are), Err(Some(PLACE_US + 2)));
+        assert_eq!(pending.take_oldest(PLACE_US + 2, &are), Ok(id(2)));
         let are = still(&[(9, Pending::Handshake)]);
-        assert_eq!(pending.take_oldest(&are), Some(id(9)));
-        assert_eq!(pending.take_oldest(&are), None);
+        assert_eq!(pending.take_oldest(u64::MAX, &are), Ok(id(9)));
+        assert_eq!(pending.take_oldest(u64::MAX, &are), Err(None));
     }
 
     #[test]

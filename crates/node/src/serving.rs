@@ -194,8 +194,9 @@ impl Core {
     /// Whether bytes that have arrived are not to be served now, for they are of a handshake.
     #[inline]
     pub(crate) fn defers_handshake<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: ConnectionId, bytes: &[u8]) -> bool {
-        if self.config.client_tls.is_none() || !self.connections.get(id).is_some_and(|connection| connection.transport.is_handshake(bytes))
-        {
+        let Some(_) = &self.config.client_tls else { return false };
+        let transport = self.connections.get(id).map(|connection| &connection.transport);
+        if !transport.is_some_and(|transport| transport.is_handshake(bytes) && !transport.begins_in_part(bytes)) {
             return false;
         }
         match self.handshakes.arrived(id, bytes) {

@@ -17,6 +17,8 @@ pub struct ClientTlsConfig {
 
 /// A record of TLS that begins a handshake. No client's protocol begins so.
 const HANDSHAKE: u8 = 0x16;
+/// What a record is, its version, and how long it is.
+const RECORD_HEADER_BYTES: usize = 5;
 
 /// Of one connection.
 pub(crate) enum Transport {
@@ -106,6 +108,14 @@ impl Transport {
         }
     }
 
+    /// Whether these bytes are the first, and less than a record of TLS: nothing is computed for them.
+    pub(crate) fn begins_in_part(&self, bytes: &[u8]) -> bool {
+        let is_whole = |header: &[u8; RECORD_HEADER_BYTES]| {
+            bytes.len() >= RECORD_HEADER_BYTES + usize::from(u16::from_be_bytes([header[3], header[4]]))
+        };
+        matches!(self, Self::Undecided { .. }) && !bytes.first_chunk().is_some_and(is_whole)
+    }
+
     /// Whether nothing has arrived yet, and plaintext may.
     #[inline]
     pub(crate) fn may_be_plain(&self) -> bool {
@@ -177,5 +187,20 @@ impl Transport {
             session.close();
         }
         session.take_output(out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn less_than_the_first_record_is_a_part() {
+        let before = Transport::Undecided { is_tls_required: true, represented: None };
+        let record = [HANDSHAKE, 3, 1, 0, 2, 1, 0];
+        let parts: Vec<usize> = (0..=record.len()).filter(|bytes| before.begins_in_part(&record[..*bytes])).collect();
+        assert_eq!(parts, [0, 1, 2, 3, 4, 5, 6]);
+        assert!(!before.begins_in_part(&[HANDSHAKE, 3, 1, 0, 0]) && !before.begins_in_part(&[&record[..], &record[..]].concat()));
+        assert!(!Transport::Plain.begins_in_part(&record[..3]));
     }
 }

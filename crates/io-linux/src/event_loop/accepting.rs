@@ -1,22 +1,25 @@
 //! New clients: which core takes them, and what becomes of those for whom there is no room.
 
 use super::{CONNECTION_EVENTS, EventLoop, TOKEN_LISTENERS, Watching, token_of};
+use crate::backlog::Client;
 use crate::connection::Connection;
 use crate::control::Control;
 use crate::errno::Errno;
 use crate::reactor::{Envelope, LinuxReactor};
 use crate::{descriptors, socket};
-use io::{Handler, ListenerId, Placement, Reactor};
-use std::net::SocketAddr;
+use io::{Handler, ListenerId, Placement, Reactor, Room};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// How many connections one listener may bring in before the other events have their turn.
 const ACCEPTS_MAX: usize = 64;
 /// How long accepting rests when the process has no descriptors or memory left for a connection.
 const ACCEPT_REST_US: u64 = 100_000;
-/// How many clients may be on their way to a core that is full: it refuses them, or cuts as many.
+/// How many clients may be on their way to a core that is full, or wait there until it may cut others for them; the rest wait in the kernel.
 const SURPLUS_MAX: u32 = 64;
+/// How long accepting rests when so many wait at every core.
+const SURPLUS_REST_US: u64 = 10_000;
 /// At most one warning about refused connections in this time.
 const REFUSED_WARNING_US: u64 = 1_000_000;
 
@@ -28,24 +31,32 @@ impl<M: Send + 'static> EventLoop<M> {
         }
         let socket = &control.listeners[usize::from(listener.0)];
         for _ in 0..ACCEPTS_MAX {
+            if socket.placement == Placement::Spread && has_surplus(&control, emptiest_core(&control)) {
+                return self.unwatch_listeners(Watching::RestingUntil(self.reactor.now.monotonic_us + SURPLUS_REST_US));
+            }
             match socket::accept(socket.descriptor()) {
-                Ok((connection, peer)) if self.has_spare() => self.place(handler, &control, connection, listener, peer),
+                Ok((socket, peer)) if self.has_spare() => self.place(handler, &control, Client { socket, listener, peer }),
                 // By the descriptor that another core has just given up: if each core served such a client, none could refuse the next one.
                 Ok((connection, _)) => self.refuse_and_keep(connection),
                 Err(errno) if errno.is_would_block() => return,
-                Err(Errno(libc::EMFILE | libc::ENFILE)) if self.make_room(handler) => {}
-                Err(Errno(libc::EMFILE | libc::ENFILE)) if self.refuse_with_spare(socket.descriptor()) => {}
-                Err(Errno(code @ (libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM))) => {
-                    tracing::warn!(errno = code, "no descriptors or memory left for another connection: accepting rests for 100 ms");
-                    self.unwatch_listeners(Watching::RestingUntil(self.reactor.now.monotonic_us + ACCEPT_REST_US));
-                    return;
-                }
+                Err(Errno(libc::EMFILE | libc::ENFILE)) => match self.make_room(handler) {
+                    Room::Made => {}
+                    Room::At(at_us) => return self.unwatch_listeners(Watching::RestingUntil(at_us)),
+                    Room::Never if self.refuse_with_spare(socket.descriptor()) => {}
+                    Room::Never => return self.rest_from_accepting(libc::EMFILE),
+                },
+                Err(Errno(code @ (libc::ENOBUFS | libc::ENOMEM))) => return self.rest_from_accepting(code),
                 // The listener was closed by the node.
                 Err(Errno(libc::EINVAL)) => return,
                 // This client failed before it was accepted; the next one may be fine.
                 Err(_) => {}
             }
         }
+    }
+
+    fn rest_from_accepting(&mut self, code: i32) {
+        tracing::warn!(errno = code, "no descriptors or memory left for another connection: accepting rests for 100 ms");
+        self.unwatch_listeners(Watching::RestingUntil(self.reactor.now.monotonic_us + ACCEPT_REST_US));
     }
 
     /// Refuses a client for whom there is no descriptor, so that it does not wait for an answer. `false`: that was not possible.
@@ -81,36 +92,29 @@ impl<M: Send + 'static> EventLoop<M> {
         self.spare.is_some()
     }
 
-    /// Gives an accepted connection to its core, or refuses it when that one is full.
-    fn place<H: Handler<LinuxReactor<M>>>(
-        &mut self,
-        handler: &mut H,
-        control: &Control,
-        socket: OwnedFd,
-        listener: ListenerId,
-        peer: SocketAddr,
-    ) {
-        let target = match control.listeners[usize::from(listener.0)].placement {
+    /// Gives a client to its core. One that chooses its core by its port is refused if too many wait there.
+    fn place<H: Handler<LinuxReactor<M>>>(&mut self, handler: &mut H, control: &Control, client: Client) {
+        let target = match control.listeners[usize::from(client.listener.0)].placement {
             Placement::Spread => emptiest_core(control),
-            Placement::ByClientPort => peer.port() % self.reactor.cores(),
+            Placement::ByClientPort => {
+                let target = client.peer.port() % self.reactor.cores();
+                if has_surplus(control, target) {
+                    return self.refuse();
+                }
+                target
+            }
         };
-        let connections = &control.cores[usize::from(target)].connections;
-        // A core that is full may have a connection that gives its place.
-        if connections.fetch_add(1, std::sync::atomic::Ordering::Relaxed) >= control.connections_max() + SURPLUS_MAX {
-            self.forget_connection(target);
-            self.refuse();
-            return;
-        }
+        control.cores[usize::from(target)].connections.fetch_add(1, Ordering::Relaxed);
         if target == self.reactor.core().0 {
-            self.adopt(handler, socket, listener, peer);
+            self.adopt(handler, client);
         } else {
-            self.reactor.mailbox.send(base::CoreId(target), Envelope::Connection { socket, listener, peer });
+            self.reactor.mailbox.send(base::CoreId(target), Envelope::Connection(client));
         }
     }
 
     pub(super) fn forget_connection(&self, core: u16) {
         let connections = &self.reactor.control.cores[usize::from(core)].connections;
-        connections.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
+        connections.fetch_sub(1, Ordering::Relaxed);
     }
 
     fn refuse(&mut self) {
@@ -126,15 +130,44 @@ impl<M: Send + 'static> EventLoop<M> {
         }
     }
 
-    pub(super) fn adopt<H: Handler<LinuxReactor<M>>>(&mut self, handler: &mut H, socket: OwnedFd, listener: ListenerId, peer: SocketAddr) {
-        let own = &self.reactor.control.cores[usize::from(self.reactor.core().0)];
-        let is_one_too_many = own.connections.load(std::sync::atomic::Ordering::Relaxed) > self.reactor.control.connections_max();
-        if is_one_too_many && !self.make_room(handler) {
-            self.forget_connection(self.reactor.core().0);
-            self.refuse();
-            return;
+    /// Takes a client in whom this core or another one has accepted, has it wait, or refuses it.
+    pub(super) fn adopt<H: Handler<LinuxReactor<M>>>(&mut self, handler: &mut H, client: Client) {
+        self.backlog.clients.push_back(client);
+        if self.backlog.clients.len() == 1 {
+            self.admit(handler);
         }
-        let connection = Connection::new(socket);
+    }
+
+    /// Takes in those that wait, as far as there is room, and refuses those who wait in vain.
+    pub(super) fn admit<H: Handler<LinuxReactor<M>>>(&mut self, handler: &mut H) {
+        while !self.backlog.clients.is_empty() {
+            let own = &self.reactor.control.cores[usize::from(self.reactor.core().0)];
+            let others = own.connections.load(Ordering::Relaxed) - self.backlog.clients.len() as u32;
+            let is_full = others >= self.reactor.control.connections_max();
+            let room = if is_full { self.make_room(handler) } else { Room::Made };
+            if let Room::At(at_us) = room {
+                self.backlog.due_us = at_us;
+                return;
+            }
+            let Some(client) = self.backlog.clients.pop_front() else { return };
+            if room == Room::Made {
+                self.take_in(handler, client);
+            } else {
+                self.forget_connection(self.reactor.core().0);
+                self.refuse();
+            }
+        }
+    }
+
+    /// The node drains: nobody is taken in any more.
+    pub(super) fn turn_backlog_away(&mut self) {
+        while self.backlog.clients.pop_front().is_some() {
+            self.forget_connection(self.reactor.core().0);
+        }
+    }
+
+    fn take_in<H: Handler<LinuxReactor<M>>>(&mut self, handler: &mut H, client: Client) {
+        let connection = Connection::new(client.socket);
         let descriptor = connection.descriptor();
         let id = self.reactor.connections.insert(connection);
         if let Err(Errno(code)) = self.epoll.add(descriptor, CONNECTION_EVENTS, token_of(id)) {
@@ -143,17 +176,17 @@ impl<M: Send + 'static> EventLoop<M> {
             self.forget_connection(self.reactor.core().0);
             return;
         }
-        handler.accepted(&mut self.reactor, id, listener, peer);
+        handler.accepted(&mut self.reactor, id, client.listener, client.peer);
     }
 
-    /// Has the handler give up a connection for another one. `false`: it has none to give.
-    fn make_room<H: Handler<LinuxReactor<M>>>(&mut self, handler: &mut H) -> bool {
-        let has_room = handler.make_room(&mut self.reactor);
-        if has_room {
+    /// Has the handler give up a connection for another one.
+    fn make_room<H: Handler<LinuxReactor<M>>>(&mut self, handler: &mut H) -> Room {
+        let room = handler.make_room(&mut self.reactor);
+        if room == Room::Made {
             // Its place and its descriptor are free at once.
             self.cut_late_connections(handler);
         }
-        has_room
+        room
     }
 
     pub(super) fn watch_listeners(&mut self) {
@@ -175,8 +208,13 @@ impl<M: Send + 'static> EventLoop<M> {
     }
 }
 
+/// Whether as many clients as may wait for a place on this core.
+fn has_surplus(control: &Control, core: u16) -> bool {
+    control.cores[usize::from(core)].connections.load(Ordering::Relaxed) >= control.connections_max() + SURPLUS_MAX
+}
+
 /// The core with fewest connections, the first of equals.
 fn emptiest_core(control: &Control) -> u16 {
-    let loads = control.cores.iter().map(|core| core.connections.load(std::sync::atomic::Ordering::Relaxed));
+    let loads = control.cores.iter().map(|core| core.connections.load(Ordering::Relaxed));
     loads.enumerate().min_by_key(|(_, load)| *load).map_or(0, |(core, _)| core as u16)
 }
