@@ -365,6 +365,8 @@ impl<M: Send + 'static> EventLoop<M> {
         connection.release(&mut self.reactor.pool);
         drop(connection);
         self.forget_connection(self.reactor.core().0);
+        // Its place is free for one that waits.
+        self.backlog.due_us = 0;
         true
     }
 

@@ -13,7 +13,7 @@ const PLANTED_SEEDS_MAX: u64 = 5;
 #[test]
 fn every_promise_is_kept_under_every_seed() {
     let mut total = Outcome::default();
-    let outcomes = run_seeds(seeds(300), "every_promise", |seed| run_seed(seed, None));
+    let outcomes = run_seeds(seeds(120), "every_promise", |seed| run_seed(seed, None));
     outcomes.iter().for_each(|outcome| total.add(outcome));
     println!("{total:#?}");
     let count = outcomes.len() as u64;
