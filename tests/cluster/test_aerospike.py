@@ -306,6 +306,7 @@ def is_free(writer, record) -> bool:
     return True
 
 
+@pytest.mark.long
 def test_transactions_that_are_left_end_as_they_were_to_while_a_member_dies(cluster):
     """Each has records and a monitor anywhere; every other one was committed, and none of its records was told."""
     firsts = itertools.count(1_000, 200)

@@ -119,7 +119,7 @@ def test_clients_of_griddb_go_on_when_a_node_fails(cluster, fault, number):
     assert counted["acknowledged"] <= sum(rows_in_cql(cluster, f"writer{number}") for number in range(WRITERS)), said
 
 
-@pytest.mark.parametrize("table", ["plain", "partitioned"])
+@pytest.mark.parametrize("table", [pytest.param("plain", marks=pytest.mark.long), "partitioned"])
 def test_sums_are_right_and_clients_of_sql_go_on_when_a_node_fails(cluster, table):
     with sql_application(cluster, table) as running:
         running.wait_ready()

@@ -99,6 +99,7 @@ def test_histories_under_kills_and_stops_are_linearizable(cluster):
     assert check(doctored, cluster.directory / "doctored.jsonl")[0] == 1, "the checker believes anything"
 
 
+@pytest.mark.long
 def test_histories_under_partitions_and_loss_are_linearizable(cut_cluster):
     record(cut_cluster, [cut_off, cut_one_way, lose_packets, kill_and_start, cut_off], seed=2)
 

@@ -92,7 +92,7 @@ def strays(cluster, program: Program) -> int:
     return fewest
 
 
-@pytest.mark.parametrize("driver", ["python-scylla", "rust"])
+@pytest.mark.parametrize("driver", ["python-scylla", pytest.param("rust", marks=pytest.mark.long)])
 def test_a_driver_that_knows_tablets_learns_where_primaries_are(pairs, driver):
     """They send requests to any replica that they know of; until they are told better, to those that the tokens seem to say."""
     before = forwarded(pairs)

@@ -6,6 +6,7 @@ import pathlib
 import re
 import time
 
+import pytest
 from cassandra.concurrent import execute_concurrent, execute_concurrent_with_args
 from cassandra.query import BatchStatement, BatchType
 
@@ -115,6 +116,7 @@ def test_overwriting_for_ever_needs_no_more_room_than_the_rows(start_node):
             assert session.execute(read, (key,)).one().v == payload(key + round_number, size)
 
 
+@pytest.mark.long
 def test_data_larger_than_memory_is_readable_and_memory_stays_bounded(start_node):
     """600 MiB of rows at a limit of 256 MiB: by key, by scan, and after a kill."""
     node = start_node(flags=("--capacity", "2GiB"))

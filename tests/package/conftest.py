@@ -11,6 +11,7 @@ import tempfile
 import pytest
 
 import server as servers
+from sizes import pytest_collection_modifyitems, pytest_configure  # noqa: F401
 
 PACKAGE = servers.ROOT / "scripts" / "package.sh"
 

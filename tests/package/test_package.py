@@ -14,6 +14,7 @@ import subprocess
 import tarfile
 import tomllib
 
+import pytest
 from cassandra.cluster import Cluster
 
 import server as servers
@@ -112,6 +113,7 @@ def deb(files) -> str:
     return str(next(file for file in files if file.suffix == ".deb"))
 
 
+@pytest.mark.long
 def test_the_same_binary_gives_the_same_package(make):
     one, two = (make("deb", OLD, name) for name in ("old", "again"))
     assert pathlib.Path(deb(one)).read_bytes() == pathlib.Path(deb(two)).read_bytes()
@@ -180,6 +182,7 @@ def test_it_is_removed_and_purged_and_leaves_the_rows(root):
     assert any(root.file("/var/lib/tarndb").iterdir())
 
 
+@pytest.mark.long
 def test_an_archive_has_the_same_files_and_a_bill_of_materials(make):
     files = {file.name: file for file in make("archive", NEW, "archive")}
     archive = next(file for name, file in files.items() if name.endswith(".tar.gz"))
