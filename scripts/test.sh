@@ -66,7 +66,7 @@ else
   stage seeds nice env TARNDB_SEED=121 TARNDB_SEEDS=1880 cargo test --profile quick --workspace --locked --test seeds -- every_promise
   stage seeds-clusters nice env TARNDB_SEED=41 TARNDB_SEEDS=260 cargo test --profile quick --workspace --locked --test cluster -- every_promise
   stage seeds-upgrades nice env TARNDB_SEED=5 TARNDB_SEEDS=18 cargo test --profile quick --workspace --locked --test cluster -- a_cluster_is_upgraded
-  stage seeds-rot nice env TARNDB_SEED=11 TARNDB_SEEDS=20 cargo test --profile quick --workspace --locked --test cluster -- a_device_that_rots
+  stage seeds-rot nice env TARNDB_SEED=6 TARNDB_SEEDS=25 cargo test --profile quick --workspace --locked --test cluster -- a_device_that_rots
   stage seeds-repairs nice env TARNDB_SEED=11 TARNDB_SEEDS=2 cargo test --profile quick --workspace --locked --test repair
   stage seeds-indexes nice cargo test --profile quick --workspace --locked --test indexes --test cdc_logs --test containers
   stage seeds-engine nice env TARNDB_SEED=40 TARNDB_SEEDS=200 cargo test --profile quick --workspace --locked --lib -- acknowledged_writes a_walk_over_a_tail

@@ -107,6 +107,8 @@ pub(crate) struct Control {
     open: AtomicBool,
     /// How many connections a core serves.
     connections_max: AtomicU32,
+    /// How many more clients may be on their way to a core that is full, or wait there until it may cut others for them.
+    surplus_max: AtomicU32,
     accepting: Mutex<Accepting>,
     accepting_changed: Condvar,
 }
@@ -121,6 +123,7 @@ impl Control {
             stopped: AtomicBool::new(false),
             open: AtomicBool::new(false),
             connections_max: AtomicU32::new(0),
+            surplus_max: AtomicU32::new(0),
             accepting: Mutex::new(Accepting::NotYet),
             accepting_changed: Condvar::new(),
         })
@@ -136,9 +139,15 @@ impl Control {
         self.connections_max.load(Ordering::Relaxed)
     }
 
-    /// Sets it, before clients are let in.
-    pub(crate) fn bound_connections(&self, connections_max: u32) {
+    /// How many more clients may wait for one.
+    pub(crate) fn surplus_max(&self) -> u32 {
+        self.surplus_max.load(Ordering::Relaxed)
+    }
+
+    /// Sets both, before clients are let in.
+    pub(crate) fn bound_connections(&self, connections_max: u32, surplus_max: u32) {
         self.connections_max.store(connections_max, Ordering::Relaxed);
+        self.surplus_max.store(surplus_max, Ordering::Relaxed);
     }
 
     pub(crate) fn generation(&self) -> u32 {

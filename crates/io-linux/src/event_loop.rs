@@ -67,6 +67,8 @@ pub(crate) struct EventLoop<M> {
     seen_generation: u32,
     told_stopping: bool,
     watching: Watching,
+    /// The listener that is watched, and so heard, before the others.
+    listener_first: usize,
     refused: u64,
     refused_warned_us: u64,
 }
@@ -96,6 +98,7 @@ impl<M: Send + 'static> EventLoop<M> {
             seen_generation: u32::MAX,
             told_stopping: false,
             watching: Watching::No,
+            listener_first: 0,
             refused: 0,
             refused_warned_us: 0,
         })

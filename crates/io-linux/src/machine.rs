@@ -226,7 +226,8 @@ where
     for result in reports {
         result?;
     }
-    control.bound_connections(bound_connections(descriptors_max, &options, go_ahead.len())?);
+    let (connections_max, surplus_max) = bound_connections(descriptors_max, &options, go_ahead.len())?;
+    control.bound_connections(connections_max, surplus_max);
     for go in go_ahead {
         let _ = go.send(());
     }
@@ -355,13 +356,19 @@ fn choose_cpus(pinning: Pinning, cores: usize) -> Option<Vec<usize>> {
     Some(cpus)
 }
 
-/// Bounds connections by the descriptors that are left, now that everything else is open.
-fn bound_connections(max: u64, options: &Options, cores: usize) -> Result<u32, StartError> {
+/// An eighth of a core's connections, between these, may wait for one.
+const SURPLUS_LEAST: u32 = 2;
+const SURPLUS_MOST: u32 = 64;
+
+/// Bounds connections of a core, and clients that wait for one, by the descriptors that are left, now that everything else is open.
+fn bound_connections(max: u64, options: &Options, cores: usize) -> Result<(u32, u32), StartError> {
     let open = descriptors_open();
     let allowed = connections_each(max, open, options.descriptors_kept, cores);
     if allowed == 0 {
         return Err(StartError::Descriptors { max, needed: open + options.descriptors_kept + cores as u64 });
     }
+    let surplus = (allowed / 8).clamp(SURPLUS_LEAST, SURPLUS_MOST);
+    let allowed = allowed.saturating_sub(surplus).max(1);
     if allowed < options.connections_max {
         tracing::warn!(
             descriptors_max = max,
@@ -373,7 +380,7 @@ fn bound_connections(max: u64, options: &Options, cores: usize) -> Result<u32, S
              LimitNOFILE= of systemd or --ulimit nofile= of a container"
         );
     }
-    Ok(allowed.min(options.connections_max))
+    Ok((allowed.min(options.connections_max), surplus))
 }
 
 /// A node without one of its cores must not go on: its slots would hang.

@@ -65,6 +65,11 @@ impl Handshakes {
         self.bytes -= self.waiting.remove(&id).map_or(0, |bytes| bytes.len());
     }
 
+    /// Whether bytes of this client wait.
+    pub(crate) fn waits(&self, id: ConnectionId) -> bool {
+        self.waiting.contains_key(&id)
+    }
+
     /// Whether some wait.
     pub(crate) fn is_any(&self) -> bool {
         !self.waiting.is_empty()
@@ -87,6 +92,7 @@ mod tests {
             assert_eq!(handshakes.arrived(client(index), b"hello"), Order::Later);
         }
         assert_eq!(handshakes.arrived(client(2), b", more"), Order::Later);
+        assert!(handshakes.waits(client(2)) && !handshakes.waits(client(0)));
         handshakes.forget(client(1));
         assert_eq!(handshakes.next(), Some((client(2), b"hello, more".to_vec())));
         assert_eq!(handshakes.arrived(client(0), b"finished"), Order::Later, "this turn has done one");

@@ -196,7 +196,9 @@ impl Core {
     pub(crate) fn defers_handshake<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: ConnectionId, bytes: &[u8]) -> bool {
         let Some(_) = &self.config.client_tls else { return false };
         let transport = self.connections.get(id).map(|connection| &connection.transport);
-        if !transport.is_some_and(|transport| transport.is_handshake(bytes) && !transport.begins_in_part(bytes)) {
+        let is_costly = transport.is_some_and(|transport| transport.is_handshake(bytes) && !transport.begins_in_part(bytes));
+        // What comes after bytes that wait is of the same handshake, whatever it begins with.
+        if !is_costly && !self.handshakes.waits(id) {
             return false;
         }
         match self.handshakes.arrived(id, bytes) {

@@ -18,7 +18,7 @@ fn every_promise_of_a_cluster_is_kept_under_every_seed() {
     outcomes.iter().for_each(|outcome| total.add(outcome));
     println!("{total:#?}");
     let count = outcomes.len() as u64;
-    if count >= 100 {
+    if count >= 40 {
         assert!(total.acknowledged > 50 * count && total.undecided * 20 < count, "too little happened");
     }
 }

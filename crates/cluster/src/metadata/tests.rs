@@ -348,7 +348,7 @@ fn leases_hold_while_a_leader_is_cut_off_and_slots_change_hands() {
 
 #[test]
 fn a_member_that_lies_makes_nobody_stumble() {
-    for seed in 0..4 {
+    for seed in 0..12 {
         let mut net = three(seed, Waits::default());
         net.liar = Some(1 + u128::from(seed as u32) % 3);
         for _ in 0..20 {
@@ -390,7 +390,7 @@ fn proposal(command: Command) -> Proposal {
     Proposal { version: 3, node: NodeId(2), incarnation: 20, number: 1, command }
 }
 
-/// How many of these runs break a promise.
+/// Whether one of these runs breaks a promise.
 fn is_broken(run: impl Fn(u64) + std::panic::RefUnwindSafe, mut seeds: std::ops::Range<u64>) -> bool {
     seeds.any(|seed| std::panic::catch_unwind(|| run(seed)).is_err())
 }

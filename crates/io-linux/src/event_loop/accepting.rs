@@ -16,9 +16,7 @@ use std::sync::atomic::Ordering;
 const ACCEPTS_MAX: usize = 64;
 /// How long accepting rests when the process has no descriptors or memory left for a connection.
 const ACCEPT_REST_US: u64 = 100_000;
-/// How many clients may be on their way to a core that is full, or wait there until it may cut others for them; the rest wait in the kernel.
-const SURPLUS_MAX: u32 = 64;
-/// How long accepting rests when so many wait at every core.
+/// How long accepting rests when as many clients as may wait at every core; the others wait in the kernel.
 const SURPLUS_REST_US: u64 = 10_000;
 /// At most one warning about refused connections in this time.
 const REFUSED_WARNING_US: u64 = 1_000_000;
@@ -31,7 +29,7 @@ impl<M: Send + 'static> EventLoop<M> {
         }
         let socket = &control.listeners[usize::from(listener.0)];
         for _ in 0..ACCEPTS_MAX {
-            if socket.placement == Placement::Spread && has_surplus(&control, emptiest_core(&control)) {
+            if socket.placement == Placement::Spread && surplus(&control, emptiest_core(&control)) >= control.surplus_max() / 2 {
                 return self.unwatch_listeners(Watching::RestingUntil(self.reactor.now.monotonic_us + SURPLUS_REST_US));
             }
             match socket::accept(socket.descriptor()) {
@@ -39,11 +37,15 @@ impl<M: Send + 'static> EventLoop<M> {
                 // By the descriptor that another core has just given up: if each core served such a client, none could refuse the next one.
                 Ok((connection, _)) => self.refuse_and_keep(connection),
                 Err(errno) if errno.is_would_block() => return,
-                Err(Errno(libc::EMFILE | libc::ENFILE)) => match self.make_room(handler) {
+                Err(Errno(code @ (libc::EMFILE | libc::ENFILE))) => match self.make_room(handler) {
                     Room::Made => {}
-                    Room::At(at_us) => return self.unwatch_listeners(Watching::RestingUntil(at_us)),
+                    // Another core may have a place sooner.
+                    Room::At(at_us) => {
+                        let at_us = at_us.min(self.reactor.now.monotonic_us + ACCEPT_REST_US);
+                        return self.unwatch_listeners(Watching::RestingUntil(at_us));
+                    }
                     Room::Never if self.refuse_with_spare(socket.descriptor()) => {}
-                    Room::Never => return self.rest_from_accepting(libc::EMFILE),
+                    Room::Never => return self.rest_from_accepting(code),
                 },
                 Err(Errno(code @ (libc::ENOBUFS | libc::ENOMEM))) => return self.rest_from_accepting(code),
                 // The listener was closed by the node.
@@ -92,13 +94,13 @@ impl<M: Send + 'static> EventLoop<M> {
         self.spare.is_some()
     }
 
-    /// Gives a client to its core. One that chooses its core by its port is refused if too many wait there.
+    /// Gives a client to its core. One that chooses its core by its port is refused if too many wait there, of which half are places that others do not get.
     fn place<H: Handler<LinuxReactor<M>>>(&mut self, handler: &mut H, control: &Control, client: Client) {
         let target = match control.listeners[usize::from(client.listener.0)].placement {
             Placement::Spread => emptiest_core(control),
             Placement::ByClientPort => {
                 let target = client.peer.port() % self.reactor.cores();
-                if has_surplus(control, target) {
+                if surplus(control, target) >= control.surplus_max() {
                     return self.refuse();
                 }
                 target
@@ -191,7 +193,11 @@ impl<M: Send + 'static> EventLoop<M> {
 
     pub(super) fn watch_listeners(&mut self) {
         self.watching = Watching::Yes;
-        for (number, listener) in self.reactor.control.listeners.iter().enumerate() {
+        let listeners = &self.reactor.control.listeners;
+        // Each is the first in its turn: one that is flooded takes all places of a rest.
+        self.listener_first = (self.listener_first + 1) % listeners.len().max(1);
+        for number in (self.listener_first..listeners.len()).chain(0..self.listener_first) {
+            let listener = &listeners[number];
             // Exclusive: one client does not wake all cores.
             let added = self.epoll.add(listener.descriptor(), libc::EPOLLIN | libc::EPOLLEXCLUSIVE, TOKEN_LISTENERS + number as u64);
             added.expect("a listener is watched once");
@@ -208,9 +214,9 @@ impl<M: Send + 'static> EventLoop<M> {
     }
 }
 
-/// Whether as many clients as may wait for a place on this core.
-fn has_surplus(control: &Control, core: u16) -> bool {
-    control.cores[usize::from(core)].connections.load(Ordering::Relaxed) >= control.connections_max() + SURPLUS_MAX
+/// How many clients are on their way to this core beyond what it serves, or wait there.
+fn surplus(control: &Control, core: u16) -> u32 {
+    control.cores[usize::from(core)].connections.load(Ordering::Relaxed).saturating_sub(control.connections_max())
 }
 
 /// The core with fewest connections, the first of equals.
