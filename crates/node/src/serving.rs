@@ -194,7 +194,9 @@ impl Core {
     /// Whether bytes that have arrived are not to be served now, for they are of a handshake.
     #[inline]
     pub(crate) fn defers_handshake<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: ConnectionId, bytes: &[u8]) -> bool {
-        let Some(_) = &self.config.client_tls else { return false };
+        if self.config.client_tls.is_none() {
+            return false;
+        }
         let transport = self.connections.get(id).map(|connection| &connection.transport);
         let is_costly = transport.is_some_and(|transport| transport.is_handshake(bytes) && !transport.begins_in_part(bytes));
         // What comes after bytes that wait is of the same handshake, whatever it begins with.

@@ -132,7 +132,7 @@ impl<M: Send + 'static> EventLoop<M> {
         }
     }
 
-    /// Takes a client in whom this core or another one has accepted, has it wait, or refuses it.
+    /// Takes in a client whom this core or another one has accepted, has it wait, or refuses it.
     pub(super) fn adopt<H: Handler<LinuxReactor<M>>>(&mut self, handler: &mut H, client: Client) {
         self.backlog.clients.push_back(client);
         if self.backlog.clients.len() == 1 {
