@@ -44,6 +44,7 @@ pub use limits::SYSTEM_TABLE_IDS_FROM;
 pub use options::{TableParameters, entry_compression, page_compression};
 pub use permission::{forget_absent, own};
 pub use replication::{NETWORK_TOPOLOGY_STRATEGY, SIMPLE_STRATEGY};
+pub(crate) use types::native_type;
 pub use types::resolve_type;
 
 pub(crate) use create_table::declare_table;

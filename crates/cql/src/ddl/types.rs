@@ -139,7 +139,7 @@ fn is_native(type_name: &TypeName, native: NativeType) -> bool {
     *type_name == TypeName::Native(native)
 }
 
-fn native_type(native: NativeType) -> DataType {
+pub(crate) fn native_type(native: NativeType) -> DataType {
     match native {
         NativeType::Ascii => DataType::Ascii,
         NativeType::BigInt => DataType::BigInt,

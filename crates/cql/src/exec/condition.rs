@@ -49,7 +49,7 @@ pub(super) fn existing(writer: &Writer<'_>, plan: &Modify, partition: &Partition
         return Err(CqlError::Invalid(format!("IN on the clustering key columns is not supported with conditional {what}")).into());
     }
     let mut clustering = Vec::new();
-    keys::clustering_key(table, &plan.clustering.keys, writer.environment, &mut clustering)?;
+    keys::written_clustering_key(table, &plan.clustering.keys, writer.environment, &mut clustering)?;
     let hidden = writer.deletions(partition)?.covering(&clustering);
     let row = writer.store.get(partition, &clustering)?.map(|row| visible(writer, table, row, hidden));
     Ok(Existing { clustering, static_row: own_row, row, hidden_by: hidden })

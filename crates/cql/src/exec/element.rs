@@ -135,7 +135,12 @@ fn one_assignment(
         Assignment::Remove(term) => match term.evaluate(environment)? {
             Bound::Bytes(bytes) => match data_type {
                 DataType::List(element_type, _) => {
-                    remove_equal(element_type, &bytes, &live_elements(old, column, writer.now_s), changes);
+                    let unwanted: Vec<&[u8]> = layout::elements(&bytes).collect();
+                    let is_unwanted = |value: &[u8]| unwanted.iter().any(|other| value::compare(element_type, other, value).is_eq());
+                    let elements = list_after(old, column, writer.now_s, changes);
+                    let removed: Vec<Vec<u8>> =
+                        elements.iter().filter(|(_, value)| is_unwanted(value)).map(|(path, _)| path.to_vec()).collect();
+                    changes.extend(removed.into_iter().map(|path| (path, Change::Delete)));
                 }
                 _ => changes.extend(layout::elements(&bytes).map(|key| (key.to_vec(), Change::Delete))),
             },
@@ -144,7 +149,7 @@ fn one_assignment(
         },
         Assignment::SetElement(key, term) => {
             let (key, value) = (key.evaluate(environment)?, term.evaluate(environment)?);
-            let path = element_path(data_type, key, old, column, writer.now_s, "set an element on")?;
+            let path = element_path(data_type, key, old, column, writer.now_s, changes, "set an element on")?;
             if value == Bound::Unset {
                 return Ok(false);
             }
@@ -155,7 +160,7 @@ fn one_assignment(
             if key == Bound::Unset && matches!(data_type, DataType::List(..)) {
                 return Ok(false);
             }
-            let path = element_path(data_type, key, old, column, writer.now_s, "delete an element from")?;
+            let path = element_path(data_type, key, old, column, writer.now_s, changes, "delete an element from")?;
             changes.push((path, Change::Delete));
         }
         Assignment::SetField(number, term) => {
@@ -179,16 +184,6 @@ fn prepend(writer: &mut Writer<'_>, bytes: &[u8], changes: &mut Vec<(Vec<u8>, Ch
     writer.list_sequence += elements.len() as u64;
     for (offset, element) in elements.iter().enumerate() {
         changes.push((list_path(base, first + offset as u64), Change::Value(element.to_vec())));
-    }
-}
-
-/// Deletes the elements of a list that are equal to one of those in `bytes`.
-fn remove_equal(element_type: &DataType, bytes: &[u8], live: &[(&[u8], &[u8])], changes: &mut Vec<(Vec<u8>, Change)>) {
-    let unwanted: Vec<&[u8]> = layout::elements(bytes).collect();
-    for (path, value) in live {
-        if unwanted.iter().any(|other| value::compare(element_type, other, value).is_eq()) {
-            changes.push((path.to_vec(), Change::Delete));
-        }
     }
 }
 
@@ -227,10 +222,27 @@ fn list_path(time: u64, sequence: u64) -> Vec<u8> {
     path
 }
 
-fn live_elements<'a>(old: Option<RowView<'a>>, column: ColumnId, now_s: u32) -> Vec<(&'a [u8], &'a [u8])> {
-    complex_of(old, column)
-        .map(|complex| complex.live(now_s).take(LIST_ELEMENTS_MAX).map(|(path, value, _)| (path, value)).collect())
-        .unwrap_or_default()
+/// The elements of a list, by their paths, after the `changes` that a statement has made so far: each of its operations sees what those before it did.
+fn list_after<'a>(old: Option<RowView<'a>>, column: ColumnId, now_s: u32, changes: &'a [(Vec<u8>, Change)]) -> Vec<(&'a [u8], &'a [u8])> {
+    let mut elements: Vec<(&[u8], Option<&[u8]>)> = complex_of(old, column)
+        .map(|complex| complex.live(now_s).take(LIST_ELEMENTS_MAX).map(|(path, value, _)| (path, Some(value))).collect())
+        .unwrap_or_default();
+    if !changes.is_empty() {
+        elements.extend(changes.iter().map(|(path, change)| match change {
+            Change::Value(value) => (path.as_slice(), Some(value.as_slice())),
+            Change::Delete => (path.as_slice(), None),
+        }));
+        // The last of a path stands: the sort keeps their order.
+        elements.sort_by_key(|(path, _)| *path);
+        elements.dedup_by(|later, earlier| {
+            let is_same = later.0 == earlier.0;
+            if is_same {
+                earlier.1 = later.1;
+            }
+            is_same
+        });
+    }
+    elements.into_iter().filter_map(|(path, value)| Some((path, value?))).collect()
 }
 
 fn complex_of<'a>(row: Option<RowView<'a>>, column: ColumnId) -> Option<Complex<'a>> {
@@ -247,6 +259,7 @@ fn element_path(
     old: Option<RowView<'_>>,
     column: ColumnId,
     now_s: u32,
+    changes: &[(Vec<u8>, Change)],
     act: &str,
 ) -> Result<Vec<u8>, CqlError> {
     let what = match data_type {
@@ -257,14 +270,15 @@ fn element_path(
     match key {
         Bound::Null => Err(CqlError::Invalid(format!("Invalid null {what}"))),
         Bound::Unset => Err(CqlError::Invalid(format!("Invalid unset {what}"))),
-        Bound::Bytes(index) if matches!(data_type, DataType::List(..)) => list_position(old, column, &index, now_s, act),
+        Bound::Bytes(index) if matches!(data_type, DataType::List(..)) => {
+            list_position(&list_after(old, column, now_s, changes), &index, act)
+        }
         Bound::Bytes(key) => Ok(key.into_owned()),
     }
 }
 
-fn list_position(old: Option<RowView<'_>>, column: ColumnId, index: &[u8], now_s: u32, act: &str) -> Result<Vec<u8>, CqlError> {
+fn list_position(elements: &[(&[u8], &[u8])], index: &[u8], act: &str) -> Result<Vec<u8>, CqlError> {
     let index = <[u8; 4]>::try_from(index).map(i32::from_be_bytes).map_err(|_| CqlError::invalid("Invalid list index"))?;
-    let elements = live_elements(old, column, now_s);
     if elements.is_empty() {
         return Err(CqlError::Invalid(format!("Attempted to {act} a list which is null")));
     }

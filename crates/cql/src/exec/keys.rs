@@ -200,7 +200,26 @@ pub(super) fn clustering_key(table: &Table, terms: &[KeyTerm], environment: &Env
         let KeyTerm::Equal(term) = term else { return Err(CqlError::Server("a key with IN is not single".to_owned())) };
         encode(column, &key_value(term, column, environment)?, out);
     }
+    Ok(())
+}
+
+/// As [`clustering_key`], of a row that is written.
+///
+/// # Errors
+/// Null or unset values, or a key that no row can have.
+pub(super) fn written_clustering_key(
+    table: &Table,
+    terms: &[KeyTerm],
+    environment: &Environment<'_>,
+    out: &mut Vec<u8>,
+) -> Result<(), CqlError> {
+    clustering_key(table, terms, environment, out)?;
     check_clustering(out)
+}
+
+/// Whether a row can have this clustering key.
+pub(super) fn may_be_stored(key: &[u8]) -> bool {
+    key.len() <= usize::from(u16::MAX)
 }
 
 /// Refuses an empty value as the whole clustering key of a compact table: Cassandra stores it as the cell's name.
@@ -217,7 +236,7 @@ pub(super) fn check_compact(table: &Table, plan: &ClusteringPlan, environment: &
 }
 
 fn check_clustering(key: &[u8]) -> Result<(), CqlError> {
-    if key.len() > usize::from(u16::MAX) {
+    if !may_be_stored(key) {
         return Err(CqlError::Invalid(format!("Key length of {} is longer than maximum of 65535", key.len())));
     }
     Ok(())
@@ -226,8 +245,13 @@ fn check_clustering(key: &[u8]) -> Result<(), CqlError> {
 /// The ranges of clustering keys a statement is about, in stored order and not overlapping.
 ///
 /// # Errors
-/// Null or unset values, or more keys than a statement may have.
-pub fn clustering_ranges(table: &Table, plan: &ClusteringPlan, environment: &Environment<'_>) -> Result<Vec<KeyRange>, CqlError> {
+/// Null or unset values, more keys than a statement may have, or a key that no row can have, unless the statement only `reads`: then nothing matches it.
+pub fn clustering_ranges(
+    table: &Table,
+    plan: &ClusteringPlan,
+    environment: &Environment<'_>,
+    reads: bool,
+) -> Result<Vec<KeyRange>, CqlError> {
     let columns = table.clustering();
     let (prefixes, fixed) = match &plan.tuples {
         Some(tuples) => tuple_prefixes(columns, tuples, environment)?,
@@ -235,6 +259,9 @@ pub fn clustering_ranges(table: &Table, plan: &ClusteringPlan, environment: &Env
     };
     let mut ranges = Vec::with_capacity(prefixes.len());
     for prefix in prefixes {
+        if !may_be_stored(&prefix) && (reads || fixed < columns.len()) {
+            continue;
+        }
         check_clustering(&prefix)?;
         if fixed == columns.len() {
             ranges.push(KeyRange { to: Some(with(&prefix, 0)), from: prefix, single: true });

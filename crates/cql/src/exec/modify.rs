@@ -90,13 +90,13 @@ impl Writer<'_> {
                 }
                 if plan.simple {
                     let mut key = Vec::new();
-                    keys::clustering_key(table, &plan.clustering.keys, self.environment, &mut key)?;
+                    keys::written_clustering_key(table, &plan.clustering.keys, self.environment, &mut key)?;
                     return self.apply_row(plan, &plan.assignments, partition, &key, deletions.covering(&key), stamp);
                 }
                 if plan.kind == ModifyKind::Update && plan.assignments.is_empty() {
                     return Ok(());
                 }
-                for range in keys::clustering_ranges(table, &plan.clustering, self.environment)? {
+                for range in keys::clustering_ranges(table, &plan.clustering, self.environment, false)? {
                     let hidden = deletions.covering(&range.from);
                     if plan.kind == ModifyKind::Delete && plan.assignments.is_empty() && plan.static_assignments.is_empty() {
                         self.delete_row(table, partition, &range.from, hidden, timestamp)?;
@@ -106,7 +106,7 @@ impl Writer<'_> {
                 }
             }
             RowTarget::Range => {
-                for range in keys::clustering_ranges(table, &plan.clustering, self.environment)? {
+                for range in keys::clustering_ranges(table, &plan.clustering, self.environment, false)? {
                     if range.single {
                         self.delete_row(table, partition, &range.from, deletions.covering(&range.from), timestamp)?;
                     } else {

@@ -144,7 +144,8 @@ pub(super) fn coordinate(execution: &Execution<'_>, context: &Context) -> Result
 fn fetch_plan(plan: &Arc<Select>, environment: &Environment<'_>, per_partition: u32, now_s: u32) -> Result<FetchPlan, CqlError> {
     let filters =
         plan.filters.iter().map(|filter| BoundFilter::new(filter, plan.table.clustering(), environment)).collect::<Result<Vec<_>, _>>()?;
-    let ranges = if plan.partition.is_empty() { Vec::new() } else { keys::clustering_ranges(&plan.table, &plan.clustering, environment)? };
+    let ranges =
+        if plan.partition.is_empty() { Vec::new() } else { keys::clustering_ranges(&plan.table, &plan.clustering, environment, true)? };
     if let Some(used) = plan.index.as_ref().filter(|used| IndexClass::of(&used.index) == IndexClass::Legacy) {
         let mut values = used.filters.iter().filter_map(|position| filters.get(*position)).flat_map(|filter| filter.comparison().2);
         if values.any(|value| value.len() > KEY_BYTES_MAX) {

@@ -34,6 +34,9 @@ impl Planner<'_> {
             (Term::Tuple(parts), DataType::Tuple(types)) => {
                 parts.len() <= types.len() && parts.iter().zip(types.iter()).all(|(part, part_type)| self.may_be(part, part_type))
             }
+            (Term::Tuple(parts), DataType::Udt(user, _)) => {
+                parts.len() <= user.fields.len() && parts.iter().zip(&user.fields).all(|(part, (_, field))| self.may_be(part, field))
+            }
             (Term::Tuple(parts), _) => matches!(parts.as_slice(), [single] if self.may_be(single, wanted)),
             (Term::List(_) | Term::Set(_) | Term::Map(_) | Term::UserType(_), _) => false,
             (Term::TypeHint { type_name, .. }, _) => {

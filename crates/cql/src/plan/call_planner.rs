@@ -6,6 +6,7 @@ use crate::ddl;
 use crate::language::ast;
 use crate::plan::term_planner::{assignable, neutral};
 use crate::value::function::{self, Argument, FunctionError, FunctionSpec, Operator, UserFunctions, UserSpec};
+use crate::value::literal::Literal;
 use model::DataType;
 use std::sync::Arc;
 
@@ -20,11 +21,7 @@ impl Planner<'_> {
     ) -> Result<Term, CqlError> {
         let spec = self.resolve_call(name, arguments, Some(receiver))?;
         if !assignable(spec.result(), receiver) {
-            return Err(CqlError::Invalid(format!(
-                "Type error: cannot assign result of function {} (type {}) to {receiver_name} (type {receiver})",
-                spec.shown_name(),
-                spec.result()
-            )));
+            return Err(wrong_result(&spec, receiver, receiver_name));
         }
         self.planned_call(spec, arguments)
     }
@@ -36,17 +33,24 @@ impl Planner<'_> {
         left: &ast::Term,
         right: &ast::Term,
         receiver: &DataType,
-        receiver_name: &str,
     ) -> Result<Term, CqlError> {
-        let (left_type, right_type) = (self.type_of(left)?, self.type_of(right)?);
-        let spec = function::operator(
-            operator_of(operator),
-            argument(left, left_type.as_ref()),
-            argument(right, right_type.as_ref()),
-            Some(receiver),
-        )
-        .map_err(|error| CqlError::Invalid(error.to_string()))?;
-        self.result_for(spec, receiver, receiver_name, &[left.clone(), right.clone()])
+        // An operand that says no type by itself may get one from the receiver, if only one gives that: `1 * (1 + ?)` for a tinyint.
+        let mut ambiguous = None;
+        let mut own = |term: &ast::Term| {
+            self.type_of(term).unwrap_or_else(|error| {
+                ambiguous.get_or_insert(error);
+                None
+            })
+        };
+        let (left_type, right_type) = (own(left), own(right));
+        let operands = (argument(left, left_type.as_ref()), argument(right, right_type.as_ref()));
+        let spec = function::operator(operator_of(operator), operands.0, operands.1, Some(receiver))
+            .map_err(|error| ambiguous.unwrap_or_else(|| CqlError::Invalid(error.to_string())))?;
+        if !assignable(spec.result(), receiver) {
+            let sign = operator.sign();
+            return Err(CqlError::Invalid(format!("the '{sign}' operation is not supported between {left} and {right}")));
+        }
+        self.planned_call(spec, &[left.clone(), right.clone()])
     }
 
     /// Plans `-value` for a receiver.
@@ -54,17 +58,34 @@ impl Planner<'_> {
         let own = self.type_of(value)?;
         let spec =
             function::negation(argument(value, own.as_ref()), Some(receiver)).map_err(|error| CqlError::Invalid(error.to_string()))?;
-        self.result_for(spec, receiver, receiver_name, std::slice::from_ref(value))
-    }
-
-    fn result_for(&mut self, spec: FunctionSpec, receiver: &DataType, name: &str, arguments: &[ast::Term]) -> Result<Term, CqlError> {
         if !assignable(spec.result(), receiver) {
             return Err(CqlError::Invalid(format!(
-                "Type error: cannot assign a value of type {} to {name} (type {receiver})",
+                "Type error: cannot assign a value of type {} to {receiver_name} (type {receiver})",
                 spec.result()
             )));
         }
-        self.planned_call(spec, arguments)
+        self.planned_call(spec, std::slice::from_ref(value))
+    }
+
+    /// Plans `CAST(value AS to)` for a receiver.
+    pub(super) fn cast_term(
+        &mut self,
+        value: &ast::Term,
+        to: &DataType,
+        receiver: &DataType,
+        receiver_name: &str,
+    ) -> Result<Term, CqlError> {
+        let own = self.type_of(value)?;
+        let Some(from) = argument(value, own.as_ref()).own_type() else {
+            return Err(CqlError::Invalid(format!(
+                "Ambiguous call to function system.cast_as_{to}: use type casts to disambiguate, example '(int) ?'"
+            )));
+        };
+        let spec = function::cast(&from, to).map_err(|error| CqlError::Invalid(error.to_string()))?;
+        if !assignable(spec.result(), receiver) {
+            return Err(wrong_result(&spec, receiver, receiver_name));
+        }
+        self.planned_call(spec, std::slice::from_ref(value))
     }
 
     fn planned_call(&mut self, function: FunctionSpec, arguments: &[ast::Term]) -> Result<Term, CqlError> {
@@ -167,6 +188,7 @@ impl Planner<'_> {
                 (ast::Term::Literal(literal), None) => neutral(literal).map(|literal| literal.natural_type()),
                 (_, own) => own,
             },
+            ast::Term::Cast { type_name, .. } => Some(ddl::native_type(*type_name)),
             ast::Term::Tuple(elements) => match elements.as_slice() {
                 [single] => self.type_of(single)?,
                 _ => None,
@@ -176,8 +198,35 @@ impl Planner<'_> {
     }
 }
 
+fn wrong_result(spec: &FunctionSpec, receiver: &DataType, receiver_name: &str) -> CqlError {
+    CqlError::Invalid(format!(
+        "Type error: cannot assign result of function {} (type {}) to {receiver_name} (type {receiver})",
+        spec.shown_name(),
+        spec.result()
+    ))
+}
+
+/// The longest of the integers that `term` computes with, if it does with nothing else.
+fn longest_integer(term: &ast::Term) -> Option<&ast::Literal> {
+    match term {
+        ast::Term::Literal(literal) if matches!(neutral(literal), Some(Literal::Integer(_))) => Some(literal),
+        ast::Term::Arithmetic { left, right, .. } => {
+            let (left, right) = (longest_integer(left)?, longest_integer(right)?);
+            let length = |literal| neutral(literal).map_or(0, |literal| literal.text().len());
+            Some(if length(left) < length(right) { right } else { left })
+        }
+        ast::Term::Negation(value) => longest_integer(value),
+        ast::Term::Tuple(elements) => elements.first().filter(|_| elements.len() == 1).and_then(longest_integer),
+        _ => None,
+    }
+}
+
 /// What is known of an argument that says this type by itself.
 pub(super) fn argument<'a>(term: &'a ast::Term, own: Option<&'a DataType>) -> Argument<'a> {
+    // What is computed of integers alone becomes, as one does, what its receiver is.
+    if let Some(literal) = longest_integer(term).and_then(neutral) {
+        return Argument::Literal(literal);
+    }
     match (term, own) {
         (_, Some(own)) => Argument::Type(own),
         (ast::Term::Literal(literal), None) => neutral(literal).map_or(Argument::Unknown, Argument::Literal),

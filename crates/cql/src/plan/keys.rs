@@ -100,7 +100,10 @@ pub enum Comparator {
     /// `NOT CONTAINS KEY`
     NotContainsKey,
     /// `LIKE`, with `%` at the ends of a pattern only
-    Like,
+    Like {
+        /// Whether the index finds a text anywhere, not only where values begin.
+        anywhere: bool,
+    },
     /// `IS NOT NULL`
     IsNotNull,
 }
@@ -126,7 +129,7 @@ impl Comparator {
             Self::ContainsKey => "CONTAINS KEY",
             Self::NotContains => "NOT CONTAINS",
             Self::NotContainsKey => "NOT CONTAINS KEY",
-            Self::Like => "LIKE",
+            Self::Like { .. } => "LIKE",
             Self::IsNotNull => "IS NOT NULL",
         }
     }

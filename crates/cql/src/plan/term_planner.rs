@@ -24,16 +24,12 @@ impl Planner<'_> {
             ast::Term::Map(entries) => self.map(entries, receiver, name)?,
             ast::Term::UserType(fields) => self.user_type(fields, receiver, name)?,
             ast::Term::Tuple(elements) => match (receiver, elements.as_slice()) {
-                (DataType::Tuple(types), _) => self.tuple(elements, types, name)?,
-                (DataType::Udt(user, _), [_, _, ..]) => {
-                    // Cassandra looks at the components first: a user type is a tuple to it.
-                    let misfit = |(part, (_, wanted)): (&ast::Term, &(String, DataType))| !self.may_be(part, wanted);
-                    if let Some(position) = elements.iter().zip(&user.fields).position(misfit) {
-                        let wanted = &user.fields[position].1;
-                        let mistake = format!("Invalid tuple literal for {name}: component {position} is not of type {wanted}");
-                        return Err(CqlError::Invalid(mistake));
-                    }
-                    return Err(literal_error("tuple type", name, receiver));
+                (DataType::Tuple(types), _) => Term::Fields(self.tuple(elements, types, receiver, name)?),
+                (DataType::Udt(user, _), _) => {
+                    let types: Vec<DataType> = user.fields.iter().map(|(_, field)| field.clone()).collect();
+                    let mut fields = self.tuple(elements, &types, receiver, name)?;
+                    fields.resize(types.len(), Term::Null);
+                    Term::UserType(Arc::clone(user), fields)
                 }
                 // Parentheses around one term only group it.
                 (_, [single]) => return self.term(single, receiver, name),
@@ -47,9 +43,9 @@ impl Planner<'_> {
                 return self.term(value, &hinted, name);
             }
             ast::Term::Function { name: function, arguments } => self.function(function, arguments, receiver, name)?,
-            ast::Term::Arithmetic { operator, left, right } => self.arithmetic(*operator, left, right, receiver, name)?,
+            ast::Term::Arithmetic { operator, left, right } => self.arithmetic(*operator, left, right, receiver)?,
             ast::Term::Negation(value) => self.negation(value, receiver, name)?,
-            ast::Term::Cast { .. } => return Err(CqlError::invalid("Casts are allowed only in the selection of a SELECT")),
+            ast::Term::Cast { value, type_name } => self.cast_term(value, &ddl::native_type(*type_name), receiver, name)?,
         };
         fold(planned)
     }
@@ -125,11 +121,10 @@ impl Planner<'_> {
         Ok(Term::UserType(user, fields))
     }
 
-    fn tuple(&mut self, elements: &[ast::Term], types: &[DataType], name: &str) -> Result<Term, CqlError> {
+    fn tuple(&mut self, elements: &[ast::Term], types: &[DataType], receiver: &DataType, name: &str) -> Result<Vec<Term>, CqlError> {
         if elements.len() > types.len() {
             return Err(CqlError::Invalid(format!(
-                "Invalid tuple literal for {name}: too many elements. Type {} expects {} but got {}",
-                DataType::Tuple(types.into()),
+                "Invalid tuple literal for {name}: too many elements. Type {receiver} expects {} but got {}",
                 types.len(),
                 elements.len()
             )));
@@ -142,7 +137,7 @@ impl Planner<'_> {
             }
             fields.push(self.term(element, element_type, &format!("{name}[{position}]"))?);
         }
-        Ok(Term::Fields(fields))
+        Ok(fields)
     }
 
     fn terms(&mut self, terms: &[ast::Term], receiver: &DataType, name: &str) -> Result<Vec<Term>, CqlError> {

@@ -20,7 +20,7 @@ pub(super) fn check(items: &[BatchItem], options: &Options, context: &Context) -
         let environment = Environment { bindings: &bindings, context };
         let rows = match item.plan.target {
             RowTarget::Rows => {
-                let rows = keys::clustering_ranges(&item.plan.table, &item.plan.clustering, &environment)?;
+                let rows = keys::clustering_ranges(&item.plan.table, &item.plan.clustering, &environment, false)?;
                 rows.into_iter().map(|row| Some(row.from)).collect()
             }
             RowTarget::Static | RowTarget::Range | RowTarget::Partition => vec![None],

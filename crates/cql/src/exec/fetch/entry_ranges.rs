@@ -63,7 +63,7 @@ impl EntryRanges {
                         };
                     }
                 }
-                Comparator::Like => {
+                Comparator::Like { .. } => {
                     if let Some(ty) = used.types.first() {
                         let prefix = Pattern::new(first).prefix();
                         let from = prefix_key(ty, prefix);

@@ -5,6 +5,7 @@ use super::super::{Bound, Environment, element, keys};
 use crate::CqlError;
 use crate::index::Analysis;
 use crate::plan::{Comparator, Filter, Source, Subject};
+use crate::value::parse::Excerpt;
 use crate::value::{self, layout};
 use model::{Column, DataType};
 use std::borrow::Cow;
@@ -31,10 +32,11 @@ impl BoundFilter {
     /// # Errors
     /// Null and unset values.
     pub(in crate::exec) fn new(filter: &Filter, clustering: &[Column], environment: &Environment<'_>) -> Result<Self, CqlError> {
+        let what = if matches!(filter.subject, Subject::Element(..)) { "map value" } else { "value" };
         let value_of = |bound: Bound<'_>| match bound {
             Bound::Bytes(bytes) => Ok(bytes.into_owned()),
-            Bound::Null => Err(CqlError::Invalid(format!("Unsupported null value for column {}", filter.name))),
-            Bound::Unset => Err(CqlError::Invalid(format!("Unsupported unset value for column {}", filter.name))),
+            Bound::Null => Err(CqlError::Invalid(format!("Unsupported null {what} for column {}", filter.name))),
+            Bound::Unset => Err(CqlError::Invalid(format!("Unsupported unset {what} for column {}", filter.name))),
         };
         let subject = match &filter.subject {
             Subject::Source(source) => BoundSubject::Source(*source),
@@ -77,8 +79,8 @@ impl BoundFilter {
         if let Some(columns) = tuple_columns(filter, clustering) {
             values.iter().try_for_each(|tuple| check_tuple(filter.operator, columns, tuple))?;
         }
-        if filter.operator == Comparator::Like && values.iter().any(|pattern| Pattern::new(pattern).text.is_empty()) {
-            return Err(CqlError::invalid("LIKE value can't be empty."));
+        if let Comparator::Like { anywhere } = filter.operator {
+            values.iter().try_for_each(|pattern| Pattern::new(pattern).check(&filter.name, anywhere))?;
         }
         Ok(Self { subject, data_type: filter.data_type.clone(), operator: filter.operator, values, analysis: filter.analysis })
     }
@@ -128,7 +130,7 @@ impl BoundFilter {
             Comparator::NotContains => !self.contains(actual, false),
             Comparator::ContainsKey => self.contains(actual, true),
             Comparator::NotContainsKey => !self.contains(actual, true),
-            Comparator::Like => self.values.first().is_some_and(|pattern| Pattern::new(pattern).matches(actual)),
+            Comparator::Like { .. } => self.values.first().is_some_and(|pattern| Pattern::new(pattern).matches(actual)),
             Comparator::IsNotNull => true,
         }
     }
@@ -180,6 +182,19 @@ impl<'a> Pattern<'a> {
     /// What all texts that match begin with.
     pub(super) fn prefix(&self) -> &'a [u8] {
         if self.is_open_before { &[] } else { self.text }
+    }
+
+    /// Refuses a pattern without a text, and one that the index of column `name` cannot look for: texts are looked for `anywhere` in values, or where they begin.
+    fn check(&self, name: &str, anywhere: bool) -> Result<(), CqlError> {
+        if self.text.is_empty() {
+            return Err(CqlError::invalid("LIKE value can't be empty."));
+        }
+        if anywhere || !self.is_open_before {
+            return Ok(());
+        }
+        let form = if self.is_open_after { "'%<term>%'" } else { "'%<term>'" };
+        let text = String::from_utf8_lossy(self.text);
+        Err(CqlError::Invalid(format!("{name} LIKE {form} {} is only supported on properly indexed columns", Excerpt::new(&text))))
     }
 
     fn matches(&self, actual: &[u8]) -> bool {

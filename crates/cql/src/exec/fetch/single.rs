@@ -114,6 +114,9 @@ fn give_row(
 ) -> Result<u32, Failure> {
     let mut clustering = Vec::new();
     keys::clustering_key(&plan.table, &plan.clustering.keys, environment, &mut clustering)?;
+    if !keys::may_be_stored(&clustering) {
+        return Ok(0);
+    }
     let Some(row) = store.get(partition, &clustering)? else { return Ok(0) };
     let reads_static = plan.cells.iter().any(|cell| cell.is_static);
     let (mut cover, mut static_row) = (Cover::default(), Vec::new());

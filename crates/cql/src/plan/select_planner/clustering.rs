@@ -1,6 +1,6 @@
 //! Ranges of clustering keys, as far as the restrictions are contiguous, and filters of the rest.
 
-use super::draft::{Draft, Restrictions, TupleIn, key_filter, slice_filter};
+use super::draft::{ClusteringRelation, Draft, Restrictions, TupleIn, key_filter, slice_filter};
 use crate::CqlError;
 use crate::plan::{Comparator, Filter, KeyTerm, SliceBound, Source, Subject, Term, TupleKeys};
 use model::{Column, DataType, Table};
@@ -167,6 +167,9 @@ pub(super) fn clustering_gap(table: &Table, draft: &Draft) -> Result<(), CqlErro
     if let Some(tuple) = &draft.tuple_in {
         restricted[tuple.columns.clone()].fill(true);
     }
+    if let Some((kind, after, from)) = after_range(&draft.clustering_order) {
+        return Err(non_contiguous(kind, &columns[after], &columns[from]));
+    }
     ranges.sort_unstable();
     for (from, to) in &ranges {
         restricted[*from..*to].fill(true);
@@ -184,10 +187,7 @@ pub(super) fn clustering_gap(table: &Table, draft: &Draft) -> Result<(), CqlErro
             )));
         }
         if let Some(after) = (*to..columns.len()).find(|index| restricted[*index]) {
-            return Err(CqlError::Invalid(format!(
-                "Clustering column \"{}\" cannot be restricted (preceding column \"{}\" is restricted by a non-EQ relation)",
-                columns[after].name, columns[*from].name
-            )));
+            return Err(non_contiguous("Clustering", &columns[after], &columns[*from]));
         }
     }
     if let Some(gap) = restricted.iter().position(|restricted| !restricted)
@@ -199,4 +199,34 @@ pub(super) fn clustering_gap(table: &Table, draft: &Draft) -> Result<(), CqlErro
         )));
     }
     Ok(())
+}
+
+fn non_contiguous(kind: &str, column: &Column, preceding: &Column) -> CqlError {
+    CqlError::Invalid(format!(
+        "{kind} column \"{}\" cannot be restricted (preceding column \"{}\" is restricted by a non-EQ relation)",
+        column.name, preceding.name
+    ))
+}
+
+/// Which relation stands after a range, in Cassandra's words, and the column where that range starts: relations count in the statement's `order`, up to
+/// one that is about a column that another one is about which starts elsewhere.
+fn after_range(order: &[ClusteringRelation]) -> Option<(&'static str, usize, usize)> {
+    for (count, relation) in order.iter().enumerate() {
+        let (earlier, start) = (&order[..count], relation.columns.start);
+        let is_entangled = |other: &ClusteringRelation| {
+            other.columns.start != start && other.columns.start < relation.columns.end && start < other.columns.end
+        };
+        if earlier.iter().any(is_entangled) {
+            return None;
+        }
+        let Some(last) = earlier.iter().max_by_key(|other| other.columns.start) else { continue };
+        if last.is_range && start > last.columns.start {
+            return Some(("Clustering", start, last.columns.start));
+        }
+        if relation.is_range && start < last.columns.start {
+            let next = earlier.iter().map(|other| other.columns.start).filter(|other| *other > start).min()?;
+            return Some(("PRIMARY KEY", next, start));
+        }
+    }
+    None
 }

@@ -1,5 +1,7 @@
 //! What WHERE says, before and after it is known what is a key and what filters.
 
+use crate::language::ast::Comparison;
+use crate::plan::columns::slice_ends;
 use crate::plan::{ClusteringPlan, Comparator, Filter, KeyTerm, SliceBound, Source, Subject, Term, TokenBound, TupleKeys};
 use model::{Column, DataType, Table};
 
@@ -31,12 +33,22 @@ pub(super) struct Draft {
     pub(super) lower: Vec<Option<SliceBound>>,
     pub(super) upper: Vec<Option<SliceBound>>,
     pub(super) tuple_in: Option<TupleIn>,
+    /// The relations about the clustering key, in the statement's order: messages go by it.
+    pub(super) clustering_order: Vec<ClusteringRelation>,
     /// `(a, b) > ?`, where the tuple is not known in parts: with the columns it is about.
     pub(super) tuple_filters: Vec<(std::ops::Range<usize>, Filter)>,
     /// Filters on columns of the partition key and the clustering key that cannot be keys.
     pub(super) partition_filters: Vec<Filter>,
     pub(super) clustering_filters: Vec<Filter>,
     pub(super) regular_filters: Vec<Filter>,
+}
+
+/// A relation about columns of the clustering key.
+pub(super) struct ClusteringRelation {
+    /// The columns, by position in the clustering key.
+    pub(super) columns: std::ops::Range<usize>,
+    /// Whether it is `<`, `<=`, `>`, `>=` or BETWEEN.
+    pub(super) is_range: bool,
 }
 
 /// `(a, b) IN …`
@@ -55,10 +67,29 @@ impl Draft {
             lower: vec![None; keys],
             upper: vec![None; keys],
             tuple_in: None,
+            clustering_order: Vec::new(),
             tuple_filters: Vec::new(),
             partition_filters: Vec::new(),
             clustering_filters: Vec::new(),
             regular_filters: Vec::new(),
+        }
+    }
+
+    /// Says of the LIKE on column `name`, which has just been read, whether it finds its text anywhere.
+    pub(super) fn set_like(&mut self, name: &str, anywhere: bool) {
+        let filters = [&mut self.partition_filters, &mut self.clustering_filters, &mut self.regular_filters];
+        let last = filters.into_iter().filter_map(|filters| filters.last_mut());
+        for filter in last.filter(|filter| filter.name == name && matches!(filter.operator, Comparator::Like { .. })) {
+            filter.operator = Comparator::Like { anywhere };
+        }
+    }
+
+    /// Notes the relation of `columns`, the first of which has this position in the table, if it is about the clustering key.
+    pub(super) fn note_order(&mut self, table: &Table, first: usize, columns: usize, comparison: &Comparison) {
+        let key = table.partition_key_len..table.partition_key_len + table.clustering_len;
+        if key.contains(&first) {
+            let start = first - table.partition_key_len;
+            self.clustering_order.push(ClusteringRelation { columns: start..start + columns, is_range: slice_ends(comparison).is_some() });
         }
     }
 

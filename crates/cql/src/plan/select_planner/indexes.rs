@@ -99,11 +99,17 @@ pub(super) fn choose(table: &Table, reads: &Reads, filters: &[Filter]) -> Option
     Some(IndexUse { index: Arc::clone(index), types, filters, of_partitions: column.kind == ColumnKind::Static })
 }
 
-/// Refuses LIKE on a column without an index that answers it.
-pub(super) fn check_like(table: &Table, column: &Column, pattern: &ast::Term) -> Result<(), CqlError> {
-    let answers = |index: &Arc<Index>| index.column == column.id && IndexClass::of(index) == IndexClass::Sasi;
-    if table.indexes.values().any(answers) {
-        return Ok(());
+/// Whether LIKE finds a text anywhere in a column's values, by an index in the mode CONTAINS; else it finds where they begin.
+///
+/// # Errors
+/// A column without an index that answers LIKE.
+pub(super) fn like_anywhere(table: &Table, column: &Column, pattern: &ast::Term) -> Result<bool, CqlError> {
+    let is_of_text = matches!(column.data_type, DataType::Text | DataType::Ascii);
+    let answers = |index: &&Arc<Index>| is_of_text && index.column == column.id && IndexClass::of(index) == IndexClass::Sasi;
+    let mut answering = table.indexes.values().filter(answers);
+    let contains = |index: &Arc<Index>| index.options.get("mode").is_some_and(|mode| mode.eq_ignore_ascii_case("CONTAINS"));
+    if let Some(first) = answering.next() {
+        return Ok(contains(first) || answering.any(contains));
     }
     let name = &column.name;
     Err(CqlError::Invalid(format!("LIKE restriction is only supported on properly indexed columns. {name} LIKE {pattern} is not valid.")))
@@ -205,7 +211,10 @@ fn wanted_by(filter: &Filter, table: &Table, reads: &Reads) -> Option<Wanted> {
 }
 
 fn is_range(operator: Comparator) -> bool {
-    matches!(operator, Comparator::Like | Comparator::Less | Comparator::LessOrEqual | Comparator::Greater | Comparator::GreaterOrEqual)
+    matches!(
+        operator,
+        Comparator::Like { .. } | Comparator::Less | Comparator::LessOrEqual | Comparator::Greater | Comparator::GreaterOrEqual
+    )
 }
 
 /// Whether an index has the entries that a restriction asks for.
@@ -216,7 +225,7 @@ fn answers(index: &Index, table: &Table, wanted: &Wanted) -> bool {
     }
     match (index.part, wanted.operator) {
         (IndexPart::Value, Comparator::Equal) => !wanted.is_element,
-        (IndexPart::Value, Comparator::Like) => IndexClass::of(index) == IndexClass::Sasi,
+        (IndexPart::Value, Comparator::Like { .. }) => IndexClass::of(index) == IndexClass::Sasi,
         (IndexPart::Value, operator) => is_range(operator) && IndexClass::of(index).has_ranges(&column.data_type),
         (IndexPart::Entries, Comparator::Equal) => wanted.is_element,
         (IndexPart::Keys, operator) => operator == Comparator::ContainsKey,

@@ -79,13 +79,14 @@ impl Planner<'_> {
             match &relation.target {
                 RelationTarget::Column(name) => {
                     let (position, column) = find_column(table, name)?;
+                    draft.note_order(table, position, 1, &relation.comparison);
                     if position < table.partition_key_len + table.clustering_len {
                         self.key_relation(table, position, &relation.comparison, draft)?;
                     } else {
                         self.value_relation(position, column, &relation.comparison, reads, draft)?;
                     }
                     if let Comparison::Like(pattern) = &relation.comparison {
-                        indexes::check_like(table, column, pattern)?;
+                        draft.set_like(&column.name, indexes::like_anywhere(table, column, pattern)?);
                     }
                 }
                 RelationTarget::Element { column: name, key } => {
@@ -95,7 +96,12 @@ impl Planner<'_> {
                 RelationTarget::Field { column, .. } => {
                     return Err(CqlError::Invalid(format!("Fields of {} cannot be restricted", column.as_str())));
                 }
-                RelationTarget::Tuple(names) => self.tuple_relation_of_select(table, names, &relation.comparison, draft)?,
+                RelationTarget::Tuple(names) => {
+                    self.tuple_relation_of_select(table, names, &relation.comparison, draft)?;
+                    if let Some(first) = names.first() {
+                        draft.note_order(table, find_column(table, first)?.0, names.len(), &relation.comparison);
+                    }
+                }
                 RelationTarget::Token(names) => self.token_relation(table, names, &relation.comparison, restrictions)?,
             }
         }
@@ -221,7 +227,7 @@ impl Planner<'_> {
             Comparison::ContainsKey(term) => (Comparator::ContainsKey, contained(self, term, true)?, false),
             Comparison::NotContains(term) => (Comparator::NotContains, contained(self, term, false)?, false),
             Comparison::NotContainsKey(term) => (Comparator::NotContainsKey, contained(self, term, true)?, false),
-            Comparison::Like(term) => (Comparator::Like, vec![self.term(term, data_type, name)?], false),
+            Comparison::Like(term) => (Comparator::Like { anywhere: false }, vec![self.term(term, data_type, name)?], false),
             Comparison::Between(..) => return Err(unsupported("BETWEEN")),
             Comparison::IsNotNull => return Err(unsupported("IS NOT NULL")),
         })

@@ -2,7 +2,7 @@
 
 use super::literal::may_be;
 use super::reads::Reads;
-use crate::language::ast::{self, CellAttribute, NativeType, Selection, Selector};
+use crate::language::ast::{self, CellAttribute, Selection, Selector};
 use crate::plan::call_planner::operator_of;
 use crate::plan::columns::find_column;
 use crate::plan::term_planner::{assignable, neutral};
@@ -111,7 +111,7 @@ impl Planner<'_> {
             }
             Selector::Function { name, arguments } => self.function_selector(name, arguments, receiver, reads, aggregates),
             Selector::CellAttribute { attribute, of } => self.cell_attribute(*attribute, of, reads),
-            Selector::Cast { value, type_name } => self.cast(value, native(*type_name), reads, aggregates),
+            Selector::Cast { value, type_name } => self.cast(value, ddl::native_type(*type_name), reads, aggregates),
             Selector::TypeHint { type_name, value } => {
                 let hinted = ddl::resolve_type(type_name, self.type_keyspace(), self.schema)?;
                 let (expression, own) = self.selector(value, Some(&hinted), reads, aggregates)?;
@@ -391,32 +391,6 @@ fn element_types(of: &Selector, whole: &DataType, what: &str) -> Result<(DataTyp
             Err(CqlError::Invalid(format!("{capital} selection is only allowed on sets and maps, but {of} is a list")))
         }
         other => Err(CqlError::Invalid(format!("Invalid {what} selection: {of} is of type {other} is not a collection"))),
-    }
-}
-
-/// A type by its word.
-fn native(name: NativeType) -> DataType {
-    match name {
-        NativeType::Ascii => DataType::Ascii,
-        NativeType::BigInt => DataType::BigInt,
-        NativeType::Blob => DataType::Blob,
-        NativeType::Boolean => DataType::Boolean,
-        NativeType::Counter => DataType::Counter,
-        NativeType::Date => DataType::Date,
-        NativeType::Decimal => DataType::Decimal,
-        NativeType::Double => DataType::Double,
-        NativeType::Duration => DataType::Duration,
-        NativeType::Float => DataType::Float,
-        NativeType::Inet => DataType::Inet,
-        NativeType::Int => DataType::Int,
-        NativeType::SmallInt => DataType::SmallInt,
-        NativeType::Text | NativeType::VarChar => DataType::Text,
-        NativeType::Time => DataType::Time,
-        NativeType::Timestamp => DataType::Timestamp,
-        NativeType::TimeUuid => DataType::TimeUuid,
-        NativeType::TinyInt => DataType::TinyInt,
-        NativeType::Uuid => DataType::Uuid,
-        NativeType::VarInt => DataType::Varint,
     }
 }
 

@@ -36,7 +36,7 @@ impl Argument<'_> {
     }
 
     /// The type that the argument itself has.
-    pub(super) fn own_type(&self) -> Option<DataType> {
+    pub(crate) fn own_type(&self) -> Option<DataType> {
         match self {
             Self::Type(ty) => Some((*ty).clone()),
             Self::Literal(literal) => Some(literal.natural_type()),
