@@ -8,6 +8,7 @@
 mod apply;
 mod aside;
 mod batch;
+mod elsewhere;
 mod failure;
 mod need;
 mod options;
@@ -22,7 +23,7 @@ mod work;
 mod write;
 
 pub use need::{Need, declaration_failure};
-pub use options::{IsPrimary, Namespace, Options};
+pub use options::{IsPrimary, MayRead, Namespace, Options};
 pub use scan::UDF_OF_STREAM;
 pub use single::RecordRequest;
 pub use start::{Shape, part, start};
