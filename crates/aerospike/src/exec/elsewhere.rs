@@ -2,12 +2,11 @@
 //! it is looked for among the records without a set, and where it is not one of those, in all sets that the client may read.
 
 use super::options::Options;
-use super::request::Request;
-use super::target::current;
+use super::sets::{current, sets};
 use crate::record::Record;
 use base::TableId;
 use model::operation::{Context, PartitionKey, RowStore, Stop};
-use model::record_set::{MONITOR_SET, NO_SET};
+use model::record_set::RecordSet;
 use model::{Keyspace, Schema, Table};
 use std::sync::Arc;
 
@@ -17,11 +16,6 @@ pub(super) struct Elsewhere<'a> {
     pub(super) keyspace: &'a Keyspace,
     /// The only tables in which the client may look, in order; none if that is all.
     pub(super) only: Option<&'a [TableId]>,
-}
-
-/// A namespace's sets, without that of monitors and without what is in none.
-pub(super) fn sets(keyspace: &Keyspace) -> impl Iterator<Item = &Arc<Table>> {
-    keyspace.tables.values().filter(|table| table.records.is_some() && ![NO_SET, MONITOR_SET].contains(&table.name.as_str()))
 }
 
 /// The tables of sets in which a client may look that may not read everything; none if it may.
@@ -40,16 +34,17 @@ impl<'a> Elsewhere<'a> {
         sets(self.keyspace).filter(move |table| self.only.is_none_or(|only| only.binary_search(&table.id).is_ok()))
     }
 
-    /// The request as one about the set that has its record, if one has.
-    pub(super) fn find<'s>(self, request: &Request<'s>, context: &Context, store: &'s dyn RowStore) -> Result<Option<Request<'s>>, Stop>
-    where
-        'a: 's,
-    {
-        for table in self.tables().filter(|table| table.id != request.table.id && store.has_rows(table.id)) {
-            let (table, set) = current(store, table)?;
-            let place = PartitionKey { table: table.id, ..request.partition() };
-            if store.get(&place, &[])?.is_some_and(|row| Record::of_row(row, context.now_s()).is_some()) {
-                return Ok(Some(Request { table, set, elsewhere: None, ..*request }));
+    /// The set that has the record, if one has; it is not at this place.
+    pub(super) fn find(
+        self,
+        place: &PartitionKey<'_>,
+        context: &Context,
+        store: &'a dyn RowStore,
+    ) -> Result<Option<(&'a Table, &'a RecordSet)>, Stop> {
+        for table in self.tables().filter(|table| table.id != place.table && store.has_rows(table.id)) {
+            let row = store.get(&PartitionKey { table: table.id, ..*place }, &[])?;
+            if row.is_some_and(|row| Record::of_row(row, context.now_s()).is_some()) {
+                return current(store, table).map(Some);
             }
         }
         Ok(None)

@@ -15,6 +15,7 @@ mod options;
 mod read;
 mod request;
 mod scan;
+mod sets;
 mod single;
 mod start;
 mod target;

@@ -110,8 +110,8 @@ impl<'a> Request<'a> {
         };
         if let (Err(Failure::Code(ResultCode::NOT_FOUND)), Some(elsewhere)) = (&outcome, self.elsewhere) {
             out.truncate(start);
-            if let Some(found) = elsewhere.find(self, context, store)? {
-                return found.run(context, store, writes, out);
+            if let Some((table, set)) = elsewhere.find(&self.partition(), context, store)? {
+                return Request { table, set, elsewhere: None, ..*self }.run(context, store, writes, out);
             }
             write_failure(self.index, ResultCode::NOT_FOUND, out);
             return Ok(());

@@ -3,7 +3,7 @@
 use super::elsewhere::Elsewhere;
 use super::read::RENEWAL_PERCENT;
 use super::request::{Limits, Request, Role, is_write};
-use super::target::current;
+use super::sets::current;
 use crate::expression::Filter;
 use crate::wire::{Attributes, Fields, Kind, Message, Operations, Proto, TransactionFields, info3};
 use base::{TableId, Token};

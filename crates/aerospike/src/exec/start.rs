@@ -1,8 +1,8 @@
 //! From a message to what must happen.
 
-use super::elsewhere::sets;
 use super::options::Options;
 use super::request::{Limits, Role, is_write};
+use super::sets::sets;
 use super::single::{RecordRequest, What};
 use super::target::{Asked, Target, check_served, digest_of, elsewhere, names, target};
 use super::work::Work;

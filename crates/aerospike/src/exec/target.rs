@@ -1,13 +1,12 @@
 //! The set that a request is about, and whether it can be served at all.
 
-use super::elsewhere::sets;
 use super::need::{Need, declaration_failure, missing_bins};
 use super::options::{Namespace, Options};
 use super::request::{Role, is_write};
+use super::sets::sets;
 use crate::ResultCode;
 use crate::digest::digest;
 use crate::wire::{Attributes, Fields, Operations, info2, info4};
-use model::operation::{RowStore, Stop};
 use model::record_set::{DIGEST_BYTES, MONITOR_SET, RecordSet};
 use model::{Keyspace, Schema, Table};
 use std::sync::Arc;
@@ -152,12 +151,6 @@ pub(super) fn target_of_call<'a>(
         Some(Role::Monitor) => Err(ResultCode::FORBIDDEN),
         role => target_in_role(namespace, set, asked, table, role),
     }
-}
-
-/// A set with its dictionary as it is where an operation runs: others may have declared and written bins since the operation was made.
-pub(super) fn current<'a>(store: &'a dyn RowStore, table: &'a Table) -> Result<(&'a Table, &'a RecordSet), Stop> {
-    let table = store.record_set(table.id).unwrap_or(table);
-    Ok((table, table.records.as_ref().ok_or(Stop::UnknownTable)?))
 }
 
 /// The digest of the record that a request is about.

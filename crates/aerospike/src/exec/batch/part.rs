@@ -5,7 +5,7 @@
 use super::super::aside::Aside;
 use super::super::elsewhere::Elsewhere;
 use super::super::request::{Request, write_failure};
-use super::super::target::current;
+use super::super::sets::current;
 use super::plan::{Plan, Positions};
 use crate::ResultCode;
 use crate::expression::Filter;
