@@ -267,10 +267,12 @@ impl Drop for RunningJob {
     }
 }
 
-/// The job that parameters name: `trid` or `id`, decimal or hexadecimal; `Some(None)` for what is no number.
+/// The job that parameters name: `trid` or `id`, decimal or hexadecimal; `Some(None)` for what is no number. Java clients before 6.0 write
+/// decimals with a sign.
 fn id_of(parameters: &str) -> Option<Option<u64>> {
     let text = parameter(parameters, "trid").or_else(|| parameter(parameters, "id"))?;
-    Some(text.strip_prefix("0x").map_or_else(|| text.parse(), |digits| u64::from_str_radix(digits, 16)).ok())
+    let decimal = || if text.starts_with('-') { text.parse().map(i64::cast_unsigned) } else { text.parse() };
+    Some(text.strip_prefix("0x").map_or_else(decimal, |digits| u64::from_str_radix(digits, 16)).ok())
 }
 
 /// A command that ends jobs.
@@ -344,6 +346,7 @@ mod tests {
             assert!(told.contains(part), "{part} in {told}");
         }
         assert_eq!(jobs.show("id=0xffffffffffffffff", 2_000_000), told);
+        assert_eq!(jobs.show("trid=-1", 2_000_000), told);
         job.end(Ending::Done);
         drop(job);
         let told = jobs.show("", 3_500_000);
@@ -375,7 +378,14 @@ mod tests {
         assert_eq!(running.iter().map(RunningJob::is_aborted).collect::<Vec<_>>(), [false, true, false]);
         assert_eq!(run("jobs:module=query;cmd=kill-job;trid=9"), "ERROR:2:no such job");
         assert_eq!(run("query-abort"), "ERROR:4:trid is missing");
-        assert_eq!(run("query-abort:trid=-1"), "ERROR:4:the job's number is no number");
+        for command in ["query-abort:trid=-", "query-abort:trid=-9223372036854775809", "query-abort:trid=0x-1"] {
+            assert_eq!(run(command), "ERROR:4:the job's number is no number", "{command}");
+        }
+        // Signed, as Java clients before 6.0 write it.
+        let signed = jobs.start(about(12_418_716_168_806_594_659, JobKind::Function)).unwrap();
+        assert_eq!(run("scan-abort:id=-6028027904902956957"), "OK");
+        assert!(signed.is_aborted());
+        drop(signed);
         assert!(run("query-abort:trid=1\nnode").starts_with("ERROR:4"));
         assert_eq!(run("query-abort-all:"), "OK - number of queries killed: 3");
         assert_eq!(Abort::of_request("jobs:module=query"), None);

@@ -78,8 +78,14 @@ impl Node {
 
     fn start(&mut self, message: &Message<'_>, body: &[u8]) {
         for _ in 0..2 {
-            let options =
-                Options { namespaces: &self.namespaces, cores: 2, record_bytes_max: 1 << 20, is_primary: None, jobs: Some(&self.jobs) };
+            let options = Options {
+                namespaces: &self.namespaces,
+                cores: 2,
+                record_bytes_max: 1 << 20,
+                is_primary: None,
+                jobs: Some(&self.jobs),
+                may_read: None,
+            };
             match start(&self.schema, message, body, &options) {
                 Ok(Work::Declare(needs)) => {
                     self.declared += 1;

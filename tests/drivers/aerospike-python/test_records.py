@@ -3,6 +3,7 @@
 import aerospike
 import pytest
 from aerospike import KeyOrderedDict
+from aerospike_helpers.operations import operations
 
 NEVER = aerospike.TTL_NEVER_EXPIRE
 
@@ -157,6 +158,32 @@ def test_a_key_that_was_sent_is_compared_and_given_by_scans(client, new_set, ref
     keys = {record[0][2] for record in client.scan("test", new_set).results()}
     assert keys == {"user", 17}
     assert client.get(("test", new_set, "user"), policy=send)[2] == {"a": 1}
+
+
+def test_a_record_is_read_by_its_digest_alone(client, key, refused):
+    client.put(key, {"n": 1, "s": "text"})
+    digest = aerospike.calc_digest(*key)
+    alone = ("test", None, None, digest)
+    assert client.get(alone)[2] == {"n": 1, "s": "text"}
+    assert client.select(alone, ["n"])[2] == {"n": 1}
+    assert client.exists(alone)[1]["gen"] == 1
+    assert client.operate(alone, [operations.read("s")])[2] == {"s": "text"}
+    other = bytearray(digest)
+    other[-1] ^= 1
+    unknown = ("test", None, None, other)
+    assert client.exists(unknown)[1] is None
+    found = client.batch_read([alone, unknown, key]).batch_records
+    assert [record.result for record in found] == [0, 2, 0]
+    assert [record.record[2] for record in found[::2]] == [{"n": 1, "s": "text"}] * 2
+    # In another set it is not; and writes without a set's name are about records without a set.
+    with refused(2):
+        client.get(("test", f"{key[1]}_other", None, digest))
+    with refused(2):
+        client.remove(alone)
+    client.put(alone, {"n": 2})
+    assert (client.get(alone)[2], client.get(key)[2]["n"]) == ({"n": 2}, 1)
+    client.remove(alone)
+    assert client.get(alone)[2]["n"] == 1
 
 
 def test_wrong_requests_are_refused(client, key, refused):

@@ -108,8 +108,13 @@ def test_privileges_are_of_a_namespace_or_a_set(guarded, boss, refused):
             bob.put((NAMESPACE, "other", 1), {"n": 1})
         with refused(81):
             bob.truncate(NAMESPACE, "mine", 0)
+        # By its digest alone a record is of no set.
+        alone = (NAMESPACE, None, None, aerospike.calc_digest(NAMESPACE, "mine", 1))
+        with refused(81):
+            bob.get(alone)
         boss.admin_grant_privileges("app", [{"code": aerospike.PRIV_READ, "ns": NAMESPACE, "set": ""}], policy=ADMIN)
         boss.put((NAMESPACE, "other", 1), {"n": 3})
+        assert bob.get(alone)[2] == {"n": 1}
         assert bob.get((NAMESPACE, "other", 1))[2] == {"n": 3}
         boss.admin_revoke_privileges("app", privileges, policy=ADMIN)
         with refused(81):

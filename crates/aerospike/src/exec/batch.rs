@@ -4,9 +4,11 @@
 //! messages. A part that has read much ends early, and what it did not come to is asked for again.
 //!
 //! A record may have a user's function applied to it, in a part of its own. Which bins that writes is known when it has run: if the set lacks some, the part has
-//! changed nothing, they are declared, and it runs again. A request that applies a function to one record is a batch of one whose reply is a message alone.
+//! changed nothing, they are declared, and it runs again. A request that applies a function to one record is a batch of one whose reply is a message alone; so is a read
+//! by digest alone of a client that may not look in all sets.
 //!
-//! A part is described by a batch of its records alone, in the form in which clients send batches, behind the batch's filter if it has one.
+//! A part is described by a batch of its records alone, in the form in which clients send batches. In front of it are the sets in which records are looked for that are
+//! named by their digests alone, if the client may not look in all, and the batch's filter if it has one.
 
 mod part;
 mod plan;
@@ -23,9 +25,9 @@ use super::work::{RecordCoordinator, Work};
 use crate::ResultCode;
 use crate::wire::{BatchEntries, BatchWriter, Kind, Message, Proto, TransactionFields, VERSION_BYTES, field, info3, write_result};
 use base::TableId;
-use model::Schema;
 use model::operation::{Coordinator, Operation, Part, Step};
 use model::record_set::{DIGEST_BYTES, NewBin, set_name, token};
+use model::{Schema, Table};
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -54,7 +56,7 @@ pub(super) fn start<'a>(schema: &Schema, field: &[u8], filter: Option<&[u8]>, op
     }
 }
 
-/// Starts a request that applies a function to one record.
+/// Starts a request on one record as a batch.
 pub(super) fn start_one<'a>(schema: &Schema, message: &Message<'_>, options: &Options<'_>) -> Result<Work<'a>, ResultCode> {
     let fields = &message.fields;
     let (_, set) = names(fields, options)?;
@@ -98,8 +100,12 @@ pub(super) fn part(
     selection: Option<Selection>,
     options: &Options<'_>,
 ) -> Result<Option<Box<dyn Operation>>, ResultCode> {
-    let (filter, field) = BatchEntries::split_filter(field).map_err(|_| ResultCode::PARAMETER)?;
-    let Planned::Plan(mut plan) = plan(schema, field, filter, options)? else { return Ok(None) };
+    let malformed = |_| ResultCode::PARAMETER;
+    let (sets, field) = BatchEntries::split_sets(field).map_err(malformed)?;
+    let (filter, field) = BatchEntries::split_filter(field).map_err(malformed)?;
+    let may_read = |table: &Table| sets.as_ref().is_some_and(|sets| sets.contains(&table.id));
+    let options = Options { may_read: sets.is_some().then_some(&may_read), ..*options };
+    let Planned::Plan(mut plan) = plan(schema, field, filter, &options)? else { return Ok(None) };
     plan.selection = selection.map(Arc::new);
     let positions = (0..plan.entries.len() as u32).collect();
     Ok(Some(Box::new(BatchPart { plan: Arc::new(plan), positions })))

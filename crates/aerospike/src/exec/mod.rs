@@ -8,12 +8,14 @@
 mod apply;
 mod aside;
 mod batch;
+mod elsewhere;
 mod failure;
 mod need;
 mod options;
 mod read;
 mod request;
 mod scan;
+mod sets;
 mod single;
 mod start;
 mod target;
@@ -22,7 +24,7 @@ mod work;
 mod write;
 
 pub use need::{Need, declaration_failure};
-pub use options::{IsPrimary, Namespace, Options};
+pub use options::{IsPrimary, MayRead, Namespace, Options};
 pub use scan::UDF_OF_STREAM;
 pub use single::RecordRequest;
 pub use start::{Shape, part, start};

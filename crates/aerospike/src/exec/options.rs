@@ -1,6 +1,7 @@
 //! What requests go by besides what they say.
 
 use crate::jobs::Jobs;
+use model::Table;
 use std::sync::Arc;
 
 /// A keyspace that clients know as a namespace.
@@ -14,6 +15,9 @@ pub struct Namespace {
 
 /// Whether this node is the primary of a namespace's slot.
 pub type IsPrimary<'a> = dyn Fn(&str, u16) -> bool + 'a;
+
+/// Whether a client may read a set.
+pub type MayRead<'a> = dyn Fn(&Table) -> bool + 'a;
 
 /// What a node decides.
 #[derive(Clone, Copy)]
@@ -29,6 +33,8 @@ pub struct Options<'a> {
     pub is_primary: Option<&'a IsPrimary<'a>>,
     /// Where scans and queries are told of that clients may ask after. Without, none runs in the background.
     pub jobs: Option<&'a Arc<Jobs>>,
+    /// Of a client that may not read everything. It is asked about sets in which a record is looked for that is named by its digest alone.
+    pub may_read: Option<&'a MayRead<'a>>,
 }
 
 impl Options<'_> {

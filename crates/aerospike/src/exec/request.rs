@@ -1,5 +1,6 @@
 //! A request on one record, wherever it came from: what it says, and its run on the shard that owns the record.
 
+use super::elsewhere::Elsewhere;
 use super::failure::Failure;
 use crate::ResultCode;
 use crate::expression::{Filter, Subject};
@@ -29,6 +30,8 @@ pub(super) struct Request<'a> {
     pub(super) transaction: TransactionFields,
     /// Of a job in the background.
     pub(super) selection: Option<&'a Selection>,
+    /// Where else the record is looked for.
+    pub(super) elsewhere: Option<Elsewhere<'a>>,
 }
 
 /// What a job in the background wants of records, which are looked at again where they are written: they are there, and have what its query asks for.
@@ -105,6 +108,14 @@ impl<'a> Request<'a> {
         } else {
             self.read(context, store, writes, &mut reply, out)
         };
+        if let (Err(Failure::Code(ResultCode::NOT_FOUND)), Some(elsewhere)) = (&outcome, self.elsewhere) {
+            out.truncate(start);
+            if let Some((table, set)) = elsewhere.find(&self.partition(), context, store)? {
+                return Request { table, set, elsewhere: None, ..*self }.run(context, store, writes, out);
+            }
+            write_failure(self.index, ResultCode::NOT_FOUND, out);
+            return Ok(());
+        }
         self.end_reply(outcome.map(|()| ResultCode::OK), reply, start, out)
     }
 

@@ -1,14 +1,15 @@
 //! A request on one record, as an operation whose reply is the whole reply.
 
+use super::elsewhere::Elsewhere;
 use super::read::RENEWAL_PERCENT;
 use super::request::{Limits, Request, Role, is_write};
-use super::target::current;
+use super::sets::current;
 use crate::expression::Filter;
 use crate::wire::{Attributes, Fields, Kind, Message, Operations, Proto, TransactionFields, info3};
 use base::{TableId, Token};
-use model::Table;
 use model::operation::{Context, Operation, RowStore, Stop, WriteSet};
 use model::record_set::{DIGEST_BYTES, token};
+use model::{Keyspace, Table};
 use std::sync::Arc;
 
 /// A request on one record: runs on the core that owns its token, and appends the whole reply.
@@ -19,6 +20,8 @@ pub struct RecordRequest<'a> {
     pub(super) body: &'a [u8],
     pub(super) digest: [u8; DIGEST_BYTES],
     pub(super) limits: Limits,
+    /// In whose sets the record is looked for that is named by its digest alone.
+    pub(super) elsewhere: Option<&'a Arc<Keyspace>>,
 }
 
 /// What it says, besides what record it is about.
@@ -75,14 +78,20 @@ impl RecordRequest<'_> {
     /// A copy that owns its bytes, to be sent to another core or kept while a row is read.
     #[must_use]
     pub fn to_operation(&self) -> Box<dyn Operation> {
-        Box::new(OwnedRequest { table: Arc::clone(self.table), body: self.body.into(), digest: self.digest, limits: self.limits })
+        Box::new(OwnedRequest {
+            table: Arc::clone(self.table),
+            body: self.body.into(),
+            digest: self.digest,
+            limits: self.limits,
+            elsewhere: self.elsewhere.cloned(),
+        })
     }
 }
 
 impl Operation for RecordRequest<'_> {
     #[inline]
     fn run(&self, context: &Context, store: &dyn RowStore, writes: &mut WriteSet, reply: &mut Vec<u8>) -> Result<(), Stop> {
-        run(self.table, &self.what, &self.digest, self.limits, context, store, writes, reply)
+        run(self.table, &self.what, &self.digest, self.limits, self.elsewhere.map(|keyspace| &**keyspace), context, store, writes, reply)
     }
 }
 
@@ -92,6 +101,7 @@ fn run(
     what: &What<'_>,
     digest: &[u8; DIGEST_BYTES],
     limits: Limits,
+    elsewhere: Option<&Keyspace>,
     context: &Context,
     store: &dyn RowStore,
     writes: &mut WriteSet,
@@ -101,7 +111,9 @@ fn run(
     let What { attributes, key, filter, operations, transaction } = *what;
     let filter = filter.map(Filter::parse);
     let filter = filter.as_ref();
-    let request = Request { table, set, digest, attributes, key, filter, operations, limits, index: 0, transaction, selection: None };
+    let elsewhere = elsewhere.map(|keyspace| Elsewhere { keyspace, only: None });
+    let (index, selection) = (0, None);
+    let request = Request { table, set, digest, attributes, key, filter, operations, limits, index, transaction, selection, elsewhere };
     let start = reply.len();
     let proto = Proto::begin(reply, Kind::Message);
     let outcome = request.run(context, store, writes, reply);
@@ -118,11 +130,12 @@ struct OwnedRequest {
     body: Box<[u8]>,
     digest: [u8; DIGEST_BYTES],
     limits: Limits,
+    elsewhere: Option<Arc<Keyspace>>,
 }
 
 impl Operation for OwnedRequest {
     fn run(&self, context: &Context, store: &dyn RowStore, writes: &mut WriteSet, reply: &mut Vec<u8>) -> Result<(), Stop> {
         let message = Message::decode(&self.body).expect("the same bytes were decoded before");
-        run(&self.table, &What::of(&message), &self.digest, self.limits, context, store, writes, reply)
+        run(&self.table, &What::of(&message), &self.digest, self.limits, self.elsewhere.as_deref(), context, store, writes, reply)
     }
 }

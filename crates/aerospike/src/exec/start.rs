@@ -1,9 +1,10 @@
 //! From a message to what must happen.
 
 use super::options::Options;
-use super::request::{Limits, is_write};
+use super::request::{Limits, Role, is_write};
+use super::sets::sets;
 use super::single::{RecordRequest, What};
-use super::target::{Asked, Target, check_served, digest_of, names, target};
+use super::target::{Asked, Target, check_served, digest_of, elsewhere, names, target};
 use super::work::Work;
 use super::{batch, scan};
 use crate::ResultCode;
@@ -67,14 +68,22 @@ pub fn start<'a>(schema: &'a Schema, message: &Message<'a>, body: &'a [u8], opti
         return Err(ResultCode::PARAMETER);
     }
     let asked = Asked { fields, attributes: &message.attributes, operations: &message.operations };
+    let elsewhere = elsewhere(schema, namespace, &asked).filter(|_| fields.digest.is_some());
+    // A batch's parts say where the client may look.
+    if elsewhere.is_some() && options.may_read.is_some() {
+        return batch::start_one(schema, message, options);
+    }
     let (table, role) = match target(schema, namespace, set, &asked)? {
         Target::Table(table, role) => (table, role),
-        Target::Nothing => return Err(ResultCode::NOT_FOUND),
+        Target::Nothing => match elsewhere.and_then(|keyspace| sets(keyspace).next()) {
+            Some(table) => (table, Role::Plain),
+            None => return Err(ResultCode::NOT_FOUND),
+        },
         Target::Missing(needs) => return Ok(Work::Declare(needs)),
     };
     let digest = digest_of(fields, set).ok_or(ResultCode::PARAMETER)?;
     let limits = Limits { default_ttl_s: namespace.default_ttl_s, record_bytes_max: options.record_bytes_max, role };
-    Ok(Work::Record(RecordRequest { table, what: What::of(message), body, digest, limits }))
+    Ok(Work::Record(RecordRequest { table, what: What::of(message), body, digest, limits, elsewhere }))
 }
 
 /// Makes a part of a batch or scan again that another node has described (`model::operation::Operation::describe`); `message` is the

@@ -3,12 +3,12 @@
 use super::need::{Need, declaration_failure, missing_bins};
 use super::options::{Namespace, Options};
 use super::request::{Role, is_write};
+use super::sets::sets;
 use crate::ResultCode;
 use crate::digest::digest;
 use crate::wire::{Attributes, Fields, Operations, info2, info4};
-use model::operation::{RowStore, Stop};
 use model::record_set::{DIGEST_BYTES, MONITOR_SET, RecordSet};
-use model::{Schema, Table};
+use model::{Keyspace, Schema, Table};
 use std::sync::Arc;
 
 /// Refuses what would be answered wrongly.
@@ -53,6 +53,16 @@ pub(super) fn names<'a, 'o>(fields: &Fields<'a>, options: &Options<'o>) -> Resul
     let namespace = options.namespaces.iter().find(|namespace| namespace.name.as_bytes() == name);
     let set = std::str::from_utf8(fields.set.unwrap_or_default()).map_err(|_| ResultCode::PARAMETER)?;
     Ok((namespace.ok_or(ResultCode::INVALID_NAMESPACE)?, set))
+}
+
+/// In whose sets a record is looked for: the namespace of a plain read that names it by its digest alone, if that has sets.
+pub(super) fn elsewhere<'a>(schema: &'a Schema, namespace: &Namespace, asked: &Asked<'_>) -> Option<&'a Arc<Keyspace>> {
+    let Asked { fields, attributes, .. } = *asked;
+    let is_plain = !is_write(attributes) && !fields.udf.is_asked() && fields.transaction.id.is_none() && attributes.info4 & ROLES == 0;
+    if fields.set.is_some() || !is_plain {
+        return None;
+    }
+    schema.keyspaces.get(&namespace.name).filter(|keyspace| sets(keyspace).next().is_some())
 }
 
 /// Where a request on one record goes.
@@ -141,12 +151,6 @@ pub(super) fn target_of_call<'a>(
         Some(Role::Monitor) => Err(ResultCode::FORBIDDEN),
         role => target_in_role(namespace, set, asked, table, role),
     }
-}
-
-/// A set with its dictionary as it is where an operation runs: others may have declared and written bins since the operation was made.
-pub(super) fn current<'a>(store: &'a dyn RowStore, table: &'a Table) -> Result<(&'a Table, &'a RecordSet), Stop> {
-    let table = store.record_set(table.id).unwrap_or(table);
-    Ok((table, table.records.as_ref().ok_or(Stop::UnknownTable)?))
 }
 
 /// The digest of the record that a request is about.

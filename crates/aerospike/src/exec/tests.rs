@@ -2,6 +2,7 @@
 
 mod cluster;
 mod database;
+mod elsewhere;
 mod geo;
 mod jobs;
 mod many;

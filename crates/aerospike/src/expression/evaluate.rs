@@ -181,7 +181,9 @@ impl<'e> Evaluation<'e> {
         }
         self.bytes_left = self.bytes_left.checked_sub(operand.len())?;
         let operand = Particle::owned(ParticleType::Blob, operand);
-        let effect = operate::apply(call.operation, Some(&about), &operand).ok()?;
+        // What changes a sketch makes one where there is none.
+        let is_none = about.kind == ParticleType::Null && call.operation == operate::code::HLL_MODIFY;
+        let effect = operate::apply(call.operation, (!is_none).then_some(&about), &operand).ok()?;
         let given = match effect.bin {
             Change::Set(changed) => changed,
             Change::Keep if operate::is_write(call.operation) => about.clone(),

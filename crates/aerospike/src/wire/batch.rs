@@ -13,6 +13,7 @@
 use super::message::{Attributes, Operation, Operations};
 use super::writer::{append_field, append_operation};
 use super::{Fields, WireError};
+use base::TableId;
 
 const REPEAT: u8 = 1;
 const HAS_ATTRIBUTES: u8 = 2;
@@ -24,6 +25,9 @@ const RESPOND_ALL: u8 = 4;
 
 /// Stands where the number of records would.
 const FILTER_FOLLOWS: [u8; 4] = u32::MAX.to_be_bytes();
+
+/// Stands where the number of records, or the mark of a filter, would: the tables of sets are next. Only members of a cluster write it.
+const SETS_FOLLOW: [u8; 4] = (u32::MAX - 1).to_be_bytes();
 
 /// The least that a record takes.
 const ENTRY_BYTES_MIN: usize = 25;
@@ -90,6 +94,26 @@ impl<'a> BatchEntries<'a> {
             out.extend_from_slice(&(filter.len() as u32).to_be_bytes());
             out.extend_from_slice(filter);
         }
+    }
+
+    /// Writes the only sets in which records are looked for that are named by their digests alone.
+    pub(crate) fn write_sets(sets: Option<&[TableId]>, out: &mut Vec<u8>) {
+        if let Some(sets) = sets {
+            out.extend_from_slice(&SETS_FOLLOW);
+            out.extend_from_slice(&(sets.len() as u32).to_be_bytes());
+            sets.iter().for_each(|table| out.extend_from_slice(&table.0.to_be_bytes()));
+        }
+    }
+
+    /// The sets in front of a field, if they are there, and the field.
+    pub(crate) fn split_sets(field: &'a [u8]) -> Result<(Option<Vec<TableId>>, &'a [u8]), WireError> {
+        const TRUNCATED: WireError = WireError::Truncated("the sets of a batch");
+        let Some(rest) = field.strip_prefix(&SETS_FOLLOW) else { return Ok((None, field)) };
+        let (count, rest) = rest.split_first_chunk::<4>().ok_or(TRUNCATED)?;
+        let bytes = (u32::from_be_bytes(*count) as usize).checked_mul(size_of::<u32>()).ok_or(TRUNCATED)?;
+        let (sets, field) = rest.split_at_checked(bytes).ok_or(TRUNCATED)?;
+        let (sets, _) = sets.as_chunks();
+        Ok((Some(sets.iter().map(|table| TableId(u32::from_be_bytes(*table))).collect()), field))
     }
 
     /// The filter in front of a field, if there is one, and the field.
@@ -240,6 +264,18 @@ impl BatchWriter {
 mod tests {
     use super::super::{field, info2};
     use super::*;
+
+    #[test]
+    fn sets_are_in_front_of_a_field_or_not() {
+        for sets in [None, Some(&[][..]), Some(&[TableId(7), TableId(1 << 31)][..])] {
+            let mut field = Vec::new();
+            BatchEntries::write_sets(sets, &mut field);
+            let length = field.len();
+            field.extend_from_slice(b"rest");
+            assert_eq!(BatchEntries::split_sets(&field).unwrap(), (sets.map(<[_]>::to_vec), &b"rest"[..]));
+            (4..length).for_each(|end| assert!(BatchEntries::split_sets(&field[..end]).is_err(), "{end}"));
+        }
+    }
 
     #[test]
     fn what_is_written_is_read() {

@@ -3,8 +3,9 @@
 //! Its reply is the number of records that it came to (4 bytes), with its highest bit what it says aside behind the aside's length (4 bytes), and the records' messages.
 
 use super::super::aside::Aside;
+use super::super::elsewhere::Elsewhere;
 use super::super::request::{Request, write_failure};
-use super::super::target::current;
+use super::super::sets::current;
 use super::plan::{Plan, Positions};
 use crate::ResultCode;
 use crate::expression::Filter;
@@ -56,6 +57,12 @@ impl<'a> Filters<'a> {
     }
 }
 
+impl BatchPart {
+    fn looks_elsewhere(&self) -> bool {
+        self.positions.iter().any(|position| self.plan.kind(&self.plan.entries[*position as usize]).elsewhere.is_some())
+    }
+}
+
 impl Operation for BatchPart {
     fn run(&self, context: &Context, store: &dyn RowStore, writes: &mut WriteSet, reply: &mut Vec<u8>) -> Result<(), Stop> {
         let start = reply.len();
@@ -88,6 +95,7 @@ impl Operation for BatchPart {
                 index: entry.index,
                 transaction: kind.transaction,
                 selection: self.plan.selection.as_deref(),
+                elsewhere: kind.elsewhere.as_deref().map(|keyspace| Elsewhere { keyspace, only: self.plan.only.as_deref() }),
             };
             let ran = match self.plan.call(kind, context.timestamp_us / 1_000) {
                 None => request.run(context, store, writes, reply),
@@ -122,6 +130,9 @@ impl Operation for BatchPart {
     fn describe(&self, out: &mut Vec<u8>) -> bool {
         if self.plan.selection.is_some() {
             out.push(OF_RECORDS);
+        }
+        if self.looks_elsewhere() {
+            BatchEntries::write_sets(self.plan.only.as_deref(), out);
         }
         BatchEntries::write_filter(self.plan.filter.as_deref(), out);
         BatchEntries::write_head(self.positions.len() as u32, out);

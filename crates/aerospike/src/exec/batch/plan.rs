@@ -1,15 +1,16 @@
 //! What a batch asks for: its records, and what is done with each.
 
+use super::super::elsewhere::{Elsewhere, readable};
 use super::super::need::Need;
 use super::super::options::Options;
 use super::super::request::{Limits, Role, Selection};
-use super::super::target::{Asked, Target, check_served, names, target, target_of_call};
+use super::super::target::{Asked, Target, check_served, elsewhere, names, target, target_of_call};
 use crate::ResultCode;
 use crate::udf::{Call, Modules};
 use crate::wire::{Attributes, BatchEntries, Fields, TransactionFields};
 use base::TableId;
 use model::record_set::DIGEST_BYTES;
-use model::{Schema, Table};
+use model::{Keyspace, Schema, Table};
 use smallvec::SmallVec;
 use std::ops::Range;
 use std::sync::Arc;
@@ -31,6 +32,8 @@ pub(super) struct Plan {
     pub(super) modules: Modules,
     /// Of a job in the background: what its records have to be.
     pub(super) selection: Option<Arc<Selection>>,
+    /// The only sets in which records are looked for that are named by their digests alone, if the client may not read all.
+    pub(super) only: Option<Arc<[TableId]>>,
 }
 
 /// What records in a row have in common.
@@ -44,6 +47,8 @@ pub(super) struct RequestKind {
     pub(super) call: Option<CallRanges>,
     pub(super) limits: Limits,
     pub(super) transaction: TransactionFields,
+    /// In whose sets the records are looked for that are named by their digests alone.
+    pub(super) elsewhere: Option<Arc<Keyspace>>,
     /// What the field says of the first of them, but for index and digest.
     pub(super) said: Range<usize>,
 }
@@ -70,6 +75,7 @@ pub(super) fn plan(schema: &Schema, field: &[u8], filter: Option<&[u8]>, options
     let malformed = |_| ResultCode::PARAMETER;
     let mut batch = BatchEntries::read(field).map_err(malformed)?;
     let (mut kinds, mut entries, mut needs) = (Vec::new(), Vec::with_capacity(batch.len()), Vec::new());
+    let mut only = None;
     let within = |part: &[u8]| {
         let start = part.as_ptr() as usize - field.as_ptr() as usize;
         start..start + part.len()
@@ -80,11 +86,15 @@ pub(super) fn plan(schema: &Schema, field: &[u8], filter: Option<&[u8]>, options
         let entry = entry.map_err(malformed)?;
         if !entry.repeats {
             check_served(&entry.fields, &entry.attributes)?;
-            let mut role = Role::Plain;
+            let (mut role, mut keyspace) = (Role::Plain, None);
             let (table, default_ttl_s) = match names(&entry.fields, options) {
                 Err(code) => (Err(code), 0),
                 Ok((namespace, set)) => {
                     let asked = Asked { fields: &entry.fields, attributes: &entry.attributes, operations: &entry.operations };
+                    keyspace = elsewhere(schema, namespace, &asked);
+                    if keyspace.is_some() && only.is_none() {
+                        only = readable(schema, options);
+                    }
                     let target = match entry.fields.udf.is_asked() {
                         true => target_of_call(schema, namespace, set, &asked),
                         false => target(schema, namespace, set, &asked),
@@ -94,7 +104,11 @@ pub(super) fn plan(schema: &Schema, field: &[u8], filter: Option<&[u8]>, options
                             role = its;
                             Ok(Arc::clone(table))
                         }
-                        Ok(Target::Nothing) => Err(ResultCode::NOT_FOUND),
+                        Ok(Target::Nothing) => {
+                            let elsewhere = keyspace.map(|keyspace| Elsewhere { keyspace, only: only.as_deref() });
+                            let table = elsewhere.and_then(|elsewhere| elsewhere.tables().next());
+                            table.cloned().ok_or(ResultCode::NOT_FOUND)
+                        }
                         Ok(Target::Missing(missing)) => {
                             missing.into_iter().for_each(|need| {
                                 if !needs.contains(&need) {
@@ -118,6 +132,7 @@ pub(super) fn plan(schema: &Schema, field: &[u8], filter: Option<&[u8]>, options
                 call: call_in(&entry.fields, within),
                 limits: Limits { default_ttl_s, record_bytes_max: options.record_bytes_max, role },
                 transaction: entry.fields.transaction,
+                elsewhere: keyspace.cloned(),
                 said: start + INDEX_BYTES + DIGEST_BYTES..field.len() - batch.rest().len(),
             });
         }
@@ -130,7 +145,7 @@ pub(super) fn plan(schema: &Schema, field: &[u8], filter: Option<&[u8]>, options
         return Ok(Planned::Missing(needs));
     }
     let (bytes, filter, modules) = (field.into(), filter.map(Into::into), Modules::of(schema));
-    Ok(Planned::Plan(Plan { bytes, filter, kinds: kinds.into(), entries, modules, selection: None }))
+    Ok(Planned::Plan(Plan { bytes, filter, kinds: kinds.into(), entries, modules, selection: None, only }))
 }
 
 fn call_in<'a>(fields: &Fields<'a>, within: impl Fn(&'a [u8]) -> Range<usize>) -> Option<CallRanges> {

@@ -108,6 +108,8 @@ pub(super) struct Database {
     /// Slots that nobody serves.
     pub(super) unserved: BTreeMap<u16, ResultCode>,
     pub(super) jobs: std::sync::Arc<crate::jobs::Jobs>,
+    /// The tables that the client may read, if those are not all.
+    pub(super) readable: Option<BTreeSet<&'static str>>,
     /// What functions have logged.
     pub(super) log: Vec<(i64, String)>,
 }
@@ -163,6 +165,7 @@ impl Database {
             others: BTreeSet::new(),
             unserved: BTreeMap::new(),
             jobs: std::sync::Arc::default(),
+            readable: None,
             log: Vec::new(),
         }
     }
@@ -235,12 +238,15 @@ impl Database {
             let others = self.others.clone();
             let is_primary = |_: &str, slot: u16| !others.contains(&slot);
             let is_primary: Option<&IsPrimary<'_>> = if self.cores == CORES { None } else { Some(&is_primary) };
+            let readable = self.readable.clone();
+            let may_read = |table: &Table| readable.as_ref().is_some_and(|readable| readable.contains(&*table.name));
             let options = Options {
                 namespaces: &namespaces,
                 cores: self.cores,
                 record_bytes_max: self.record_bytes_max,
                 is_primary,
                 jobs: Some(&jobs),
+                may_read: readable.is_some().then_some(&may_read),
             };
             match start(&schema, &message, body, &options) {
                 Ok(Work::Record(request)) => {
@@ -302,7 +308,9 @@ impl Database {
                 } else if self.others.contains(&slot) {
                     let mut description = Vec::new();
                     assert!(operation.describe(&mut description));
-                    let scan = message.fields.batch.is_none().then_some(message);
+                    let is_one = Shape::of(message) == Shape::One;
+                    let scan = (message.fields.batch.is_none() && !is_one).then_some(message);
+                    let options = &Options { may_read: None, ..*options };
                     let again = part(&self.schema, scan, &description, options).unwrap().unwrap();
                     self.run(&*again)
                 } else {
@@ -328,8 +336,14 @@ impl Database {
     /// Ends transactions that clients have left.
     pub(super) fn sweep(&mut self) {
         let (schema, namespaces, others) = (std::sync::Arc::new(self.schema.clone()), self.namespaces.clone(), self.others.clone());
-        let options =
-            Options { namespaces: &namespaces, cores: self.cores, record_bytes_max: self.record_bytes_max, is_primary: None, jobs: None };
+        let options = Options {
+            namespaces: &namespaces,
+            cores: self.cores,
+            record_bytes_max: self.record_bytes_max,
+            is_primary: None,
+            jobs: None,
+            may_read: None,
+        };
         let slots = (0..4_096).filter(|slot| !others.contains(slot)).collect();
         let Some(coordinator) = super::super::sweep(&schema, "test", slots, &options) else { return };
         // Parts are batches.

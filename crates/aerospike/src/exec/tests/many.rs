@@ -50,11 +50,22 @@ impl Batch {
         batch.finish(b"test", &[], operations)
     }
 
-    fn finish(mut self, namespace: &[u8], fields: &[(u8, &[u8])], operations: &[Operation<'_>]) -> Self {
+    /// As Java clients before 6.0 ask for whole records: without the set's name.
+    pub(super) fn by_digest(self, index: u32, key: u8) -> Self {
+        let mut batch = self.digest(index, digest_of(key), 0);
+        batch.bytes.push(info1::READ | info1::GET_ALL);
+        batch.finish_in(b"test", None, &[], &[])
+    }
+
+    fn finish(self, namespace: &[u8], fields: &[(u8, &[u8])], operations: &[Operation<'_>]) -> Self {
+        self.finish_in(namespace, Some(b"s"), fields, operations)
+    }
+
+    fn finish_in(mut self, namespace: &[u8], set: Option<&[u8]>, fields: &[(u8, &[u8])], operations: &[Operation<'_>]) -> Self {
         let mut whole = Vec::new();
         let mut message = MessageWriter::begin(&mut whole);
         message.field(&mut whole, field::NAMESPACE, namespace, &[]);
-        message.field(&mut whole, field::SET, b"s", &[]);
+        set.into_iter().for_each(|set| message.field(&mut whole, field::SET, set, &[]));
         fields.iter().for_each(|(kind, data)| message.field(&mut whole, *kind, data, &[]));
         for operation in operations {
             message.operation(&mut whole, operation);

@@ -9,7 +9,7 @@
 //! A monitor has the digests of the records that it may have locked; what was found by a lock's entry, that of the record.
 
 use super::monitor::{DIGESTS, ID};
-use crate::exec::target::current;
+use crate::exec::sets::current;
 use crate::record::{Record, kept_in};
 use crate::transaction::{Entry, Monitor, monitor_digest};
 use crate::value::msgpack::{Head, List, Reader};

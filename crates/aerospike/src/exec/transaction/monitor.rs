@@ -8,7 +8,7 @@ use super::{Field, Rows, drop_entry};
 use crate::ResultCode;
 use crate::exec::failure::Failure;
 use crate::exec::request::{Request, is_write};
-use crate::exec::target::current;
+use crate::exec::sets::current;
 use crate::operate::code;
 use crate::record::{Record, kept_in, write_record};
 use crate::transaction::{Deadline, Entry, Lock, Monitor, RECORDS_MAX, State};

@@ -95,6 +95,7 @@ impl Sweep {
             record_bytes_max: u32::MAX,
             is_primary: None,
             jobs: None,
+            may_read: None,
         };
         self.running = BatchCoordinator::of_batch(&self.schema, batch.data(), &options);
     }

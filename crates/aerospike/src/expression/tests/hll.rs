@@ -65,6 +65,25 @@ fn operations_on_sketches_change_a_copy() {
 }
 
 #[test]
+fn a_sketch_is_made_of_nothing() {
+    let nil = || Exp(vec![0xC0]);
+    let init = |about| call(MODIFY, HLL, &[int(0), int(4), int(-1), int(0)], about);
+    let mut operand = Vec::new();
+    pack::list(&mut operand, 4, 0);
+    [0, 4, -1, 0].iter().for_each(|argument| pack::integer(&mut operand, *argument));
+    let operand = Particle::owned(ParticleType::Blob, operand);
+    let made = operate::apply(operate::code::HLL_MODIFY, None, &operand).expect("a sketch").bin;
+    let Change::Set(made) = made else { panic!("nothing was made") };
+    gives(&init(nil()), made);
+    let added = call(MODIFY, HLL, &[int(1), strings(&["a", "b"]), int(8), int(-1), int(0)], nil());
+    gives_int(reads(50, 2, &[], added), 2);
+    // Without its size there is none to be made, and nothing is no sketch to be read.
+    for unknown in [with(&["a"], nil()), reads(50, 2, &[], nil()), call(MODIFY, HLL, &[int(4), int(4)], nil())] {
+        assert_eq!(value(&unknown), Ok(None), "{:x?}", unknown.0);
+    }
+}
+
+#[test]
 fn what_operations_on_sketches_look_at_is_bounded() {
     // 440 KiB, counted again and again.
     let x = || command(code::VAR, &[name("x")]);

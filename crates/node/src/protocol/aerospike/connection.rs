@@ -45,7 +45,7 @@ impl ClientSession for Connected {
         (): &mut (),
         (core, reactor, connection): Server<'_, R>,
     ) -> Verdict {
-        let mut server = Records { core, reactor, connection, asker: None, client: Some(&mut self.client) };
+        let mut server = Records { core, reactor, connection, asker: None, client: Some(&mut self.client), rights: None };
         match self.session.receive(bytes, out, out_bytes_max, &mut server) {
             session::Verdict::Continue => Verdict::Continue,
             session::Verdict::Pause => Verdict::Pause,

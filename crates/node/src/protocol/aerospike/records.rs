@@ -29,9 +29,12 @@ use aerospike::session::{Progress, Server};
 use aerospike::udf::ModuleChange;
 use aerospike::wire::{self, info2};
 use base::{BufferPool, CoreId, Slot, TableId};
+use cql::permissions::Rights;
 use cql::wire::Consistency;
 use io::{ConnectionId, Reactor};
+use model::{Permission, Table};
 use shard::{Access, Outcome, Refusal, ShardError};
+use std::sync::Arc;
 
 /// The size that a record may have.
 const RECORD_BYTES_MAX: u32 = 1 << 20;
@@ -48,6 +51,8 @@ pub(crate) struct Records<'a, R> {
     pub(crate) asker: Option<Asker>,
     /// The connection's client, unless the request comes from elsewhere, or is started again: either was checked before.
     pub(super) client: Option<&'a mut Client>,
+    /// What its role may do who has sent a request that is started again; none if everything.
+    pub(super) rights: Option<Arc<Rights>>,
 }
 
 /// Whether sets and bins that a request needs have been declared for it.
@@ -200,11 +205,14 @@ impl<R: Reactor<Message = Message>> Records<'_, R> {
         out: &mut Vec<u8>,
     ) -> Result<Progress, ResultCode> {
         let context = self.core.context(self.reactor);
+        let rights = self.restriction();
         let core = &mut *self.core;
         let cluster = core.cluster.as_deref();
         let is_primary = |namespace: &str, slot| cluster.is_some_and(|cluster| cluster.is_primary_in(namespace, Slot(slot)));
         let mut options = core.record_options();
         options.is_primary = cluster.is_some().then_some(&is_primary);
+        let may_read = |table: &Table| rights.as_ref().is_none_or(|rights| rights.of_table(table).contains(Permission::Select));
+        options.may_read = rights.is_some().then_some(&may_read);
         let bytes = REQUEST_BYTES + body.len();
         let (asker, connection) = (self.asker, self.connection);
         let waits = || Request { asker, ..Request::single(connection, Reply::Aerospike(Answer::Message(shape)), bytes) };
@@ -274,8 +282,8 @@ impl<R: Reactor<Message = Message>> Records<'_, R> {
         check_waiting(core)?;
         core.requests.meter.set_kind(RequestKind::of(coordinator.writes()));
         let route = core.cluster.is_some().then(|| {
-            // Parts of batches say all of themselves, and a function on one record is a batch.
-            let is_batch = message.fields.batch.is_some() || message.fields.udf.is_asked() && shape == Shape::One;
+            // Parts of batches say all of themselves, and one record is a batch here.
+            let is_batch = message.fields.batch.is_some() || shape == Shape::One;
             let body = if is_batch { &[] } else { body };
             Route { is_write: coordinator.writes(), ..route(body, message) }
         });
@@ -299,13 +307,16 @@ impl<R: Reactor<Message = Message>> Records<'_, R> {
 
     /// Has declared what a request is the first to write; it is started again then.
     fn declare(&mut self, needs: Vec<Need>, body: &[u8], request: Request) -> Result<Progress, ResultCode> {
+        let is_restricted = self.restriction().is_some();
         let core = &mut *self.core;
         if let Some(asker) = self.asker {
             core.answer_asker(self.reactor, asker, Err(UNDECLARED));
             return Ok(Progress::Waiting);
         }
         check_waiting(core)?;
-        let request = core.requests.insert(Request { work: Waiting::Restart(body.into()), ..request });
+        let role = self.client.as_deref().filter(|_| is_restricted).and_then(|client| client.role.as_deref());
+        let body = travel::with_role(role.unwrap_or_default(), body);
+        let request = core.requests.insert(Request { work: Waiting::Restart(body), ..request });
         let request = SchemaRequest { origin: core.core, request, action: SchemaAction::Change(Box::new(Declaration(needs))) };
         self.reactor.send(CoreId(0), Message::ChangeSchema(Box::new(request)));
         Ok(Progress::Waiting)
@@ -357,6 +368,7 @@ impl Core {
             record_bytes_max: RECORD_BYTES_MAX,
             is_primary: None,
             jobs: Some(&self.config.aerospike.jobs),
+            may_read: None,
         }
     }
 
@@ -369,7 +381,7 @@ impl Core {
         part: Option<&[u8]>,
     ) {
         let mut reply = Vec::new();
-        let mut records = Records { core: self, reactor, connection: NOBODY, asker: Some(asker), client: None };
+        let mut records = Records { core: self, reactor, connection: NOBODY, asker: Some(asker), client: None, rights: None };
         match records.run_forwarded(body, part, &mut reply) {
             Ok(Progress::Replied) => self.answer_asker(reactor, asker, Ok(reply)),
             Ok(Progress::Waiting) => {}
@@ -385,10 +397,15 @@ impl Core {
         body: &[u8],
         outcome: &SchemaOutcome,
     ) {
+        let Some((role, body)) = travel::split_role(body) else { return };
         let Ok(message) = wire::Message::decode(body) else { return };
+        let rights = (!role.is_empty()).then(|| self.rights_of(&Arc::from(role)));
         let mut out = Vec::new();
         let progress = match outcome {
-            Ok(_) => Records { core: self, reactor, connection, asker: None, client: None }.start(&message, body, Declared::Yes, &mut out),
+            Ok(_) => {
+                let mut records = Records { core: self, reactor, connection, asker: None, client: None, rights };
+                records.start(&message, body, Declared::Yes, &mut out)
+            }
             Err(failure) => {
                 Shape::of(&message).write(&mut out, schema_failure(failure));
                 Progress::Replied

@@ -88,6 +88,12 @@ impl<R: Reactor<Message = Message>> Records<'_, R> {
         if may { Ok(()) } else { Err(ResultCode::ROLE_VIOLATION) }
     }
 
+    /// What the role may do whose request this is, which was checked before; none if everything.
+    pub(super) fn restriction(&self) -> Option<Arc<Rights>> {
+        let rights = self.client.as_deref().map_or(&self.rights, |client| &client.rights);
+        rights.clone().filter(|rights| !rights.are_all())
+    }
+
     /// The client and what its role may do; none if it may do everything.
     fn checked(&mut self) -> Result<Option<(&mut Client, Arc<Rights>)>, ResultCode> {
         // What has come from elsewhere was checked there.
