@@ -85,6 +85,7 @@ impl Node {
                 is_primary: None,
                 jobs: Some(&self.jobs),
                 may_read: None,
+                is_forwarded: false,
             };
             match start(&self.schema, message, body, &options) {
                 Ok(Work::Declare(needs)) => {

@@ -103,7 +103,7 @@ pub(super) fn part(
     let malformed = |_| ResultCode::PARAMETER;
     let (sets, field) = BatchEntries::split_sets(field).map_err(malformed)?;
     let (filter, field) = BatchEntries::split_filter(field).map_err(malformed)?;
-    let may_read = |table: &Table| sets.as_ref().is_some_and(|sets| sets.contains(&table.id));
+    let may_read = |table: &Table| sets.as_ref().is_some_and(|sets| sets.binary_search(&table.id).is_ok());
     let options = Options { may_read: sets.is_some().then_some(&may_read), ..*options };
     let Planned::Plan(mut plan) = plan(schema, field, filter, &options)? else { return Ok(None) };
     plan.selection = selection.map(Arc::new);

@@ -35,6 +35,8 @@ pub struct Options<'a> {
     pub jobs: Option<&'a Arc<Jobs>>,
     /// Of a client that may not read everything. It is asked about sets in which a record is looked for that is named by its digest alone.
     pub may_read: Option<&'a MayRead<'a>>,
+    /// Whether another member has sent the request on. It has checked what its client may, and sends on as a batch's part what reads by digest alone.
+    pub is_forwarded: bool,
 }
 
 impl Options<'_> {

@@ -68,9 +68,9 @@ pub fn start<'a>(schema: &'a Schema, message: &Message<'a>, body: &'a [u8], opti
         return Err(ResultCode::PARAMETER);
     }
     let asked = Asked { fields, attributes: &message.attributes, operations: &message.operations };
-    let elsewhere = elsewhere(schema, namespace, &asked).filter(|_| fields.digest.is_some());
-    // A batch's parts say where the client may look.
-    if elsewhere.is_some() && options.may_read.is_some() {
+    let elsewhere = elsewhere(schema, namespace, &asked).filter(|_| fields.digest.is_some() && !options.is_forwarded);
+    // A batch's parts say where the client may look, to other members too.
+    if elsewhere.is_some() && (options.may_read.is_some() || options.is_primary.is_some()) {
         return batch::start_one(schema, message, options);
     }
     let (table, role) = match target(schema, namespace, set, &asked)? {

@@ -105,7 +105,7 @@ impl<'a> BatchEntries<'a> {
         }
     }
 
-    /// The sets in front of a field, if they are there, and the field.
+    /// The sets in front of a field, sorted, if they are there, and the field.
     pub(crate) fn split_sets(field: &'a [u8]) -> Result<(Option<Vec<TableId>>, &'a [u8]), WireError> {
         const TRUNCATED: WireError = WireError::Truncated("the sets of a batch");
         let Some(rest) = field.strip_prefix(&SETS_FOLLOW) else { return Ok((None, field)) };
@@ -113,7 +113,9 @@ impl<'a> BatchEntries<'a> {
         let bytes = (u32::from_be_bytes(*count) as usize).checked_mul(size_of::<u32>()).ok_or(TRUNCATED)?;
         let (sets, field) = rest.split_at_checked(bytes).ok_or(TRUNCATED)?;
         let (sets, _) = sets.as_chunks();
-        Ok((Some(sets.iter().map(|table| TableId(u32::from_be_bytes(*table))).collect()), field))
+        let mut sets: Vec<TableId> = sets.iter().map(|table| TableId(u32::from_be_bytes(*table))).collect();
+        sets.sort_unstable();
+        Ok((Some(sets), field))
     }
 
     /// The filter in front of a field, if there is one, and the field.

@@ -60,15 +60,15 @@ pub(super) fn encode_complex<'p>(
     row: &mut RowWriter<'_>,
 ) -> Result<(), Failure> {
     let (data_type, column) = (&plan.table.columns[column.position].data_type, column.id);
-    let mut deletion = None;
-    let mut changes: Vec<(Vec<u8>, Change)> = Vec::new();
+    let mut outcome = Outcome { old: complex_of(old, column), deletion: None, changes: Vec::new(), list: None };
     let mut touched = false;
     for assignment in assignments {
-        touched |= one_assignment(writer, column, data_type, assignment, stamp, old, &mut deletion, &mut changes)?;
+        touched |= one_assignment(writer, data_type, assignment, stamp, &mut outcome)?;
     }
     if !touched {
         return Ok(());
     }
+    let Outcome { deletion, mut changes, .. } = outcome;
     // All have one timestamp: of several changes of an element the one stands that would win in a merge.
     changes.sort_by(|(one, change), (other, later)| compare_paths(data_type, one, other).then_with(|| change.compare_strength(later)));
     changes.dedup_by(|(one, _), (other, _)| compare_paths(data_type, one, other).is_eq());
@@ -93,16 +93,90 @@ fn compare_paths(data_type: &DataType, one: &[u8], other: &[u8]) -> Ordering {
     }
 }
 
-#[allow(clippy::too_many_arguments, reason = "one step of `encode_complex`, with its accumulators")]
+/// What the assignments so far do to a column.
+struct Outcome<'a> {
+    /// What the column had.
+    old: Option<Complex<'a>>,
+    deletion: Option<Deletion>,
+    changes: Vec<(Vec<u8>, Change)>,
+    /// The elements of a list as the assignments so far leave them, once one of them has asked.
+    list: Option<ListView<'a>>,
+}
+
+impl<'a> Outcome<'a> {
+    fn delete_all(&mut self, timestamp: i64, now_s: u32) {
+        self.deletion = Some(Deletion { timestamp, deleted_at_s: now_s });
+        self.changes.clear();
+        self.list = None;
+    }
+
+    fn push(&mut self, path: Vec<u8>, change: Change) {
+        if let Some(list) = &mut self.list {
+            list.apply(&path, &change);
+        }
+        self.changes.push((path, change));
+    }
+
+    /// The list as it is now: each operation of a statement sees what those before it did.
+    fn list(&mut self, now_s: u32) -> &ListView<'a> {
+        if self.list.is_none() {
+            let old = self.old.filter(|_| self.deletion.is_none());
+            let mut list = ListView::new(old, now_s);
+            self.changes.iter().for_each(|(path, change)| list.apply(path, change));
+            self.list = Some(list);
+        }
+        self.list.as_ref().expect("it was made above")
+    }
+}
+
+/// A list's elements by their paths.
+struct ListView<'a> {
+    elements: Vec<ListElement<'a>>,
+}
+
+struct ListElement<'a> {
+    path: Cow<'a, [u8]>,
+    value: Cow<'a, [u8]>,
+    /// Whether this statement has written it.
+    is_written: bool,
+}
+
+impl<'a> ListView<'a> {
+    fn new(old: Option<Complex<'a>>, now_s: u32) -> Self {
+        let live = old.into_iter().flat_map(|complex| complex.live(now_s)).take(LIST_ELEMENTS_MAX);
+        let element = |(path, value, _): (&'a [u8], &'a [u8], _)| ListElement { path: path.into(), value: value.into(), is_written: false };
+        Self { elements: live.map(element).collect() }
+    }
+
+    /// Of several changes of an element the strongest stands, as where they are merged.
+    fn apply(&mut self, path: &[u8], change: &Change) {
+        let at = self.elements.binary_search_by(|element| (*element.path).cmp(path));
+        match (at, change) {
+            (Ok(at), Change::Delete) => {
+                self.elements.remove(at);
+            }
+            (Err(_), Change::Delete) => {}
+            (Ok(at), Change::Value(value)) => {
+                let element = &mut self.elements[at];
+                if !element.is_written || *element.value < **value {
+                    element.value = value.clone().into();
+                    element.is_written = true;
+                }
+            }
+            (Err(at), Change::Value(value)) => {
+                let element = ListElement { path: path.to_vec().into(), value: value.clone().into(), is_written: true };
+                self.elements.insert(at, element);
+            }
+        }
+    }
+}
+
 fn one_assignment(
     writer: &mut Writer<'_>,
-    column: ColumnId,
     data_type: &DataType,
     assignment: &Assignment,
     stamp: Stamp,
-    old: Option<RowView<'_>>,
-    deletion: &mut Option<Deletion>,
-    changes: &mut Vec<(Vec<u8>, Change)>,
+    outcome: &mut Outcome<'_>,
 ) -> Result<bool, Failure> {
     let environment = writer.environment;
     match assignment {
@@ -112,23 +186,21 @@ fn one_assignment(
                 return Ok(false);
             }
             // What is written now has the statement's timestamp; what was there before must be older than that.
-            *deletion = Some(Deletion { timestamp: stamp.timestamp - 1, deleted_at_s: writer.now_s });
-            changes.clear();
+            outcome.delete_all(stamp.timestamp - 1, writer.now_s);
             if let Bound::Bytes(bytes) = bound {
-                add_all(writer, data_type, &bytes, changes)?;
+                add_all(writer, data_type, &bytes, outcome)?;
             }
         }
         Assignment::Delete => {
-            *deletion = Some(Deletion { timestamp: stamp.timestamp, deleted_at_s: writer.now_s });
-            changes.clear();
+            outcome.delete_all(stamp.timestamp, writer.now_s);
         }
         Assignment::Append(term) => match term.evaluate(environment)? {
-            Bound::Bytes(bytes) => add_all(writer, data_type, &bytes, changes)?,
+            Bound::Bytes(bytes) => add_all(writer, data_type, &bytes, outcome)?,
             Bound::Null => {}
             Bound::Unset => return Ok(false),
         },
         Assignment::Prepend(term) => match term.evaluate(environment)? {
-            Bound::Bytes(bytes) => prepend(writer, &bytes, changes),
+            Bound::Bytes(bytes) => prepend(writer, &bytes, outcome),
             Bound::Null => {}
             Bound::Unset => return Ok(false),
         },
@@ -137,31 +209,31 @@ fn one_assignment(
                 DataType::List(element_type, _) => {
                     let unwanted: Vec<&[u8]> = layout::elements(&bytes).collect();
                     let is_unwanted = |value: &[u8]| unwanted.iter().any(|other| value::compare(element_type, other, value).is_eq());
-                    let elements = list_after(old, column, writer.now_s, changes);
+                    let elements = outcome.list(writer.now_s).elements.iter();
                     let removed: Vec<Vec<u8>> =
-                        elements.iter().filter(|(_, value)| is_unwanted(value)).map(|(path, _)| path.to_vec()).collect();
-                    changes.extend(removed.into_iter().map(|path| (path, Change::Delete)));
+                        elements.filter(|element| is_unwanted(&element.value)).map(|element| element.path.to_vec()).collect();
+                    removed.into_iter().for_each(|path| outcome.push(path, Change::Delete));
                 }
-                _ => changes.extend(layout::elements(&bytes).map(|key| (key.to_vec(), Change::Delete))),
+                _ => layout::elements(&bytes).for_each(|key| outcome.push(key.to_vec(), Change::Delete)),
             },
             Bound::Null => {}
             Bound::Unset => return Ok(false),
         },
         Assignment::SetElement(key, term) => {
             let (key, value) = (key.evaluate(environment)?, term.evaluate(environment)?);
-            let path = element_path(data_type, key, old, column, writer.now_s, changes, "set an element on")?;
+            let path = element_path(data_type, key, outcome, writer.now_s, "set an element on")?;
             if value == Bound::Unset {
                 return Ok(false);
             }
-            changes.push((path, value.bytes().map_or(Change::Delete, |bytes| Change::Value(bytes.to_vec()))));
+            outcome.push(path, value.bytes().map_or(Change::Delete, |bytes| Change::Value(bytes.to_vec())));
         }
         Assignment::DeleteElement(key) => {
             let key = key.evaluate(environment)?;
             if key == Bound::Unset && matches!(data_type, DataType::List(..)) {
                 return Ok(false);
             }
-            let path = element_path(data_type, key, old, column, writer.now_s, changes, "delete an element from")?;
-            changes.push((path, Change::Delete));
+            let path = element_path(data_type, key, outcome, writer.now_s, "delete an element from")?;
+            outcome.push(path, Change::Delete);
         }
         Assignment::SetField(number, term) => {
             let value = term.evaluate(environment)?;
@@ -169,7 +241,7 @@ fn one_assignment(
                 return Ok(false);
             }
             let path = number.to_be_bytes().to_vec();
-            changes.push((path, value.bytes().map_or(Change::Delete, |bytes| Change::Value(bytes.to_vec()))));
+            outcome.push(path, value.bytes().map_or(Change::Delete, |bytes| Change::Value(bytes.to_vec())));
         }
         Assignment::Count { .. } => return Err(CqlError::invalid("Invalid operation for a collection").into()),
     }
@@ -177,35 +249,35 @@ fn one_assignment(
 }
 
 /// Adds the elements of a list before all that it has.
-fn prepend(writer: &mut Writer<'_>, bytes: &[u8], changes: &mut Vec<(Vec<u8>, Change)>) {
+fn prepend(writer: &mut Writer<'_>, bytes: &[u8], outcome: &mut Outcome<'_>) {
     let elements: Vec<&[u8]> = layout::elements(bytes).collect();
     let base = (1u64 << 63).wrapping_sub(writer.environment.context.timestamp_us as u64);
     let first = (u64::MAX >> 1) - (writer.list_sequence + elements.len() as u64);
     writer.list_sequence += elements.len() as u64;
     for (offset, element) in elements.iter().enumerate() {
-        changes.push((list_path(base, first + offset as u64), Change::Value(element.to_vec())));
+        outcome.push(list_path(base, first + offset as u64), Change::Value(element.to_vec()));
     }
 }
 
 /// Adds the elements of a whole collection value.
-fn add_all(writer: &mut Writer<'_>, data_type: &DataType, bytes: &[u8], changes: &mut Vec<(Vec<u8>, Change)>) -> Result<(), CqlError> {
+fn add_all(writer: &mut Writer<'_>, data_type: &DataType, bytes: &[u8], outcome: &mut Outcome<'_>) -> Result<(), CqlError> {
     match data_type {
         DataType::List(..) => {
             let base = (1u64 << 63).wrapping_add(writer.environment.context.timestamp_us as u64);
             for element in layout::elements(bytes) {
-                changes.push((list_path(base, (1 << 63) + writer.list_sequence), Change::Value(element.to_vec())));
+                outcome.push(list_path(base, (1 << 63) + writer.list_sequence), Change::Value(element.to_vec()));
                 writer.list_sequence += 1;
             }
         }
-        DataType::Set(..) => changes.extend(layout::elements(bytes).map(|element| (element.to_vec(), Change::Value(Vec::new())))),
+        DataType::Set(..) => layout::elements(bytes).for_each(|element| outcome.push(element.to_vec(), Change::Value(Vec::new()))),
         DataType::Map(..) => {
-            changes.extend(layout::entries(bytes).map(|(key, value)| (key.to_vec(), Change::Value(value.to_vec()))));
+            layout::entries(bytes).for_each(|(key, value)| outcome.push(key.to_vec(), Change::Value(value.to_vec())));
         }
         DataType::Udt(..) => {
             for (number, field) in layout::fields(bytes).enumerate() {
                 // The deletion of what was there before covers a field that is null.
                 if let Some(bytes) = field {
-                    changes.push(((number as u16).to_be_bytes().to_vec(), Change::Value(bytes.to_vec())));
+                    outcome.push((number as u16).to_be_bytes().to_vec(), Change::Value(bytes.to_vec()));
                 }
             }
         }
@@ -222,29 +294,6 @@ fn list_path(time: u64, sequence: u64) -> Vec<u8> {
     path
 }
 
-/// The elements of a list, by their paths, after the `changes` that a statement has made so far: each of its operations sees what those before it did.
-fn list_after<'a>(old: Option<RowView<'a>>, column: ColumnId, now_s: u32, changes: &'a [(Vec<u8>, Change)]) -> Vec<(&'a [u8], &'a [u8])> {
-    let mut elements: Vec<(&[u8], Option<&[u8]>)> = complex_of(old, column)
-        .map(|complex| complex.live(now_s).take(LIST_ELEMENTS_MAX).map(|(path, value, _)| (path, Some(value))).collect())
-        .unwrap_or_default();
-    if !changes.is_empty() {
-        elements.extend(changes.iter().map(|(path, change)| match change {
-            Change::Value(value) => (path.as_slice(), Some(value.as_slice())),
-            Change::Delete => (path.as_slice(), None),
-        }));
-        // The last of a path stands: the sort keeps their order.
-        elements.sort_by_key(|(path, _)| *path);
-        elements.dedup_by(|later, earlier| {
-            let is_same = later.0 == earlier.0;
-            if is_same {
-                earlier.1 = later.1;
-            }
-            is_same
-        });
-    }
-    elements.into_iter().filter_map(|(path, value)| Some((path, value?))).collect()
-}
-
 fn complex_of<'a>(row: Option<RowView<'a>>, column: ColumnId) -> Option<Complex<'a>> {
     match row?.cells().find(|cell| cell.column == column)?.content {
         Content::Complex(complex) => Some(complex),
@@ -253,15 +302,7 @@ fn complex_of<'a>(row: Option<RowView<'a>>, column: ColumnId) -> Option<Complex<
 }
 
 /// The path of the element that `key` names: a list's index, a map's key, a set's element. `act` is what is done to it, for messages.
-fn element_path(
-    data_type: &DataType,
-    key: Bound<'_>,
-    old: Option<RowView<'_>>,
-    column: ColumnId,
-    now_s: u32,
-    changes: &[(Vec<u8>, Change)],
-    act: &str,
-) -> Result<Vec<u8>, CqlError> {
+fn element_path(data_type: &DataType, key: Bound<'_>, outcome: &mut Outcome<'_>, now_s: u32, act: &str) -> Result<Vec<u8>, CqlError> {
     let what = match data_type {
         DataType::List(..) => "value for list index",
         DataType::Set(..) => "set element",
@@ -270,15 +311,14 @@ fn element_path(
     match key {
         Bound::Null => Err(CqlError::Invalid(format!("Invalid null {what}"))),
         Bound::Unset => Err(CqlError::Invalid(format!("Invalid unset {what}"))),
-        Bound::Bytes(index) if matches!(data_type, DataType::List(..)) => {
-            list_position(&list_after(old, column, now_s, changes), &index, act)
-        }
+        Bound::Bytes(index) if matches!(data_type, DataType::List(..)) => list_position(outcome.list(now_s), &index, act),
         Bound::Bytes(key) => Ok(key.into_owned()),
     }
 }
 
-fn list_position(elements: &[(&[u8], &[u8])], index: &[u8], act: &str) -> Result<Vec<u8>, CqlError> {
+fn list_position(list: &ListView<'_>, index: &[u8], act: &str) -> Result<Vec<u8>, CqlError> {
     let index = <[u8; 4]>::try_from(index).map(i32::from_be_bytes).map_err(|_| CqlError::invalid("Invalid list index"))?;
+    let elements = &list.elements;
     if elements.is_empty() {
         return Err(CqlError::Invalid(format!("Attempted to {act} a list which is null")));
     }
@@ -286,7 +326,7 @@ fn list_position(elements: &[(&[u8], &[u8])], index: &[u8], act: &str) -> Result
     usize::try_from(index)
         .ok()
         .and_then(|index| elements.get(index))
-        .map(|(path, _)| path.to_vec())
+        .map(|element| element.path.to_vec())
         .ok_or_else(|| CqlError::Invalid(format!("List index {index} out of bound, list has size {size}")))
 }
 

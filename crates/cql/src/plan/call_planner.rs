@@ -43,7 +43,7 @@ impl Planner<'_> {
             })
         };
         let (left_type, right_type) = (own(left), own(right));
-        let operands = (argument(left, left_type.as_ref()), argument(right, right_type.as_ref()));
+        let operands = (operand(left, left_type.as_ref()), operand(right, right_type.as_ref()));
         let spec = function::operator(operator_of(operator), operands.0, operands.1, Some(receiver))
             .map_err(|error| ambiguous.unwrap_or_else(|| CqlError::Invalid(error.to_string())))?;
         if !assignable(spec.result(), receiver) {
@@ -57,7 +57,7 @@ impl Planner<'_> {
     pub(super) fn negation(&mut self, value: &ast::Term, receiver: &DataType, receiver_name: &str) -> Result<Term, CqlError> {
         let own = self.type_of(value)?;
         let spec =
-            function::negation(argument(value, own.as_ref()), Some(receiver)).map_err(|error| CqlError::Invalid(error.to_string()))?;
+            function::negation(operand(value, own.as_ref()), Some(receiver)).map_err(|error| CqlError::Invalid(error.to_string()))?;
         if !assignable(spec.result(), receiver) {
             return Err(CqlError::Invalid(format!(
                 "Type error: cannot assign a value of type {} to {receiver_name} (type {receiver})",
@@ -76,7 +76,13 @@ impl Planner<'_> {
         receiver_name: &str,
     ) -> Result<Term, CqlError> {
         let own = self.type_of(value)?;
-        let Some(from) = argument(value, own.as_ref()).own_type() else {
+        let from = match (argument(grouped(value), own.as_ref()), to) {
+            // A text in quotes is whatever is cast to that and may be written so.
+            (Argument::Literal(Literal::String(_)), DataType::Date) => Some(DataType::Timestamp),
+            (Argument::Literal(Literal::String(_)), DataType::Timestamp) => Some(DataType::Date),
+            (value, _) => value.own_type(),
+        };
+        let Some(from) = from else {
             return Err(CqlError::Invalid(format!(
                 "Ambiguous call to function system.cast_as_{to}: use type casts to disambiguate, example '(int) ?'"
             )));
@@ -180,11 +186,11 @@ impl Planner<'_> {
             ast::Term::Function { name, arguments } => Some(self.resolve_call(name, arguments, None)?.result().clone()),
             ast::Term::Arithmetic { operator, left, right } => {
                 let (left_type, right_type) = (self.type_of(left)?, self.type_of(right)?);
-                let (left, right) = (argument(left, left_type.as_ref()), argument(right, right_type.as_ref()));
+                let (left, right) = (argument(grouped(left), left_type.as_ref()), argument(grouped(right), right_type.as_ref()));
                 let spec = function::operator(operator_of(*operator), left, right, None);
                 Some(spec.map_err(|error| CqlError::Invalid(error.to_string()))?.result().clone())
             }
-            ast::Term::Negation(value) => match (&**value, self.type_of(value)?) {
+            ast::Term::Negation(value) => match (grouped(value), self.type_of(value)?) {
                 (ast::Term::Literal(literal), None) => neutral(literal).map(|literal| literal.natural_type()),
                 (_, own) => own,
             },
@@ -206,27 +212,36 @@ fn wrong_result(spec: &FunctionSpec, receiver: &DataType, receiver_name: &str) -
     ))
 }
 
-/// The longest of the integers that `term` computes with, if it does with nothing else.
-fn longest_integer(term: &ast::Term) -> Option<&ast::Literal> {
-    match term {
-        ast::Term::Literal(literal) if matches!(neutral(literal), Some(Literal::Integer(_))) => Some(literal),
-        ast::Term::Arithmetic { left, right, .. } => {
-            let (left, right) = (longest_integer(left)?, longest_integer(right)?);
-            let length = |literal| neutral(literal).map_or(0, |literal| literal.text().len());
-            Some(if length(left) < length(right) { right } else { left })
-        }
-        ast::Term::Negation(value) => longest_integer(value),
-        ast::Term::Tuple(elements) => elements.first().filter(|_| elements.len() == 1).and_then(longest_integer),
-        _ => None,
+/// Without parentheses around it.
+fn grouped(mut term: &ast::Term) -> &ast::Term {
+    while let ast::Term::Tuple(elements) = term
+        && let [single] = elements.as_slice()
+    {
+        term = single;
+    }
+    term
+}
+
+/// Whether `term` computes with integer literals alone.
+fn is_of_integers(term: &ast::Term) -> bool {
+    match grouped(term) {
+        ast::Term::Literal(literal) => matches!(neutral(literal), Some(Literal::Integer(_))),
+        ast::Term::Arithmetic { left, right, .. } => is_of_integers(left) && is_of_integers(right),
+        ast::Term::Negation(value) => is_of_integers(value),
+        _ => false,
+    }
+}
+
+/// What is known of an operator's operand that says this type by itself.
+fn operand<'a>(term: &'a ast::Term, own: Option<&'a DataType>) -> Argument<'a> {
+    match own {
+        Some(own) if is_of_integers(term) => Argument::Integers(own),
+        _ => argument(grouped(term), own),
     }
 }
 
 /// What is known of an argument that says this type by itself.
 pub(super) fn argument<'a>(term: &'a ast::Term, own: Option<&'a DataType>) -> Argument<'a> {
-    // What is computed of integers alone becomes, as one does, what its receiver is.
-    if let Some(literal) = longest_integer(term).and_then(neutral) {
-        return Argument::Literal(literal);
-    }
     match (term, own) {
         (_, Some(own)) => Argument::Type(own),
         (ast::Term::Literal(literal), None) => neutral(literal).map_or(Argument::Unknown, Argument::Literal),

@@ -109,8 +109,15 @@ fn descriptions_that_are_none_are_refused() {
     use crate::wire::Message;
     let database = filled(2);
     let namespaces = [Namespace { name: "test".to_owned(), default_ttl_s: 0 }];
-    let options =
-        Options { namespaces: &namespaces, cores: 4_096, record_bytes_max: 1 << 20, is_primary: None, jobs: None, may_read: None };
+    let options = Options {
+        namespaces: &namespaces,
+        cores: 4_096,
+        record_bytes_max: 1 << 20,
+        is_primary: None,
+        jobs: None,
+        may_read: None,
+        is_forwarded: false,
+    };
     let ask = scan(b"s").encode();
     let message = Message::decode(&ask).unwrap();
     for length in 0..60 {

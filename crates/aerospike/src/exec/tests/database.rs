@@ -247,6 +247,7 @@ impl Database {
                 is_primary,
                 jobs: Some(&jobs),
                 may_read: readable.is_some().then_some(&may_read),
+                is_forwarded: false,
             };
             match start(&schema, &message, body, &options) {
                 Ok(Work::Record(request)) => {
@@ -343,6 +344,7 @@ impl Database {
             is_primary: None,
             jobs: None,
             may_read: None,
+            is_forwarded: false,
         };
         let slots = (0..4_096).filter(|slot| !others.contains(slot)).collect();
         let Some(coordinator) = super::super::sweep(&schema, "test", slots, &options) else { return };

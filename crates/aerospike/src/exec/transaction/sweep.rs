@@ -96,6 +96,7 @@ impl Sweep {
             is_primary: None,
             jobs: None,
             may_read: None,
+            is_forwarded: false,
         };
         self.running = BatchCoordinator::of_batch(&self.schema, batch.data(), &options);
     }

@@ -11,6 +11,8 @@ pub enum Argument<'a> {
     Type(&'a DataType),
     /// A literal of a native type.
     Literal(Literal<'a>),
+    /// What is computed of integer literals alone, with the type that it has by itself: an operator's operand, which becomes what its receiver is, as a literal does.
+    Integers(&'a DataType),
     /// A list literal of so many elements: a vector literal looks the same.
     List(usize),
     /// Another literal of a collection or tuple.
@@ -18,6 +20,9 @@ pub enum Argument<'a> {
     /// Nothing: a marker or null.
     Unknown,
 }
+
+/// A literal that is a value of every numeric type.
+const SMALL_INTEGER: Literal<'static> = Literal::Integer("1");
 
 impl<'a> From<Option<&'a DataType>> for Argument<'a> {
     fn from(ty: Option<&'a DataType>) -> Self {
@@ -28,7 +33,7 @@ impl<'a> From<Option<&'a DataType>> for Argument<'a> {
 impl Argument<'_> {
     pub(super) fn shown(&self) -> Box<str> {
         match self {
-            Self::Type(ty) => ty.to_string().into(),
+            Self::Type(ty) | Self::Integers(ty) => ty.to_string().into(),
             Self::Literal(Literal::String(text)) => format!("'{}'", Excerpt::new(text)).into(),
             Self::Literal(literal) => Excerpt::new(literal.text()).to_string().into(),
             Self::List(_) | Self::Composed | Self::Unknown => "?".into(),
@@ -38,7 +43,7 @@ impl Argument<'_> {
     /// The type that the argument itself has.
     pub(crate) fn own_type(&self) -> Option<DataType> {
         match self {
-            Self::Type(ty) => Some((*ty).clone()),
+            Self::Type(ty) | Self::Integers(ty) => Some((*ty).clone()),
             Self::Literal(literal) => Some(literal.natural_type()),
             Self::List(_) | Self::Composed | Self::Unknown => None,
         }
@@ -49,6 +54,9 @@ impl Argument<'_> {
             Self::Type(own) if same(own, ty) => Fit::Exact,
             Self::Type(own) if assignable(own, ty) => Fit::Convertible,
             Self::Type(_) => Fit::None,
+            Self::Integers(own) if same(own, ty) => Fit::Exact,
+            Self::Integers(own) if assignable(own, ty) || SMALL_INTEGER.fit(ty) != Fit::None => Fit::Convertible,
+            Self::Integers(_) => Fit::None,
             Self::Literal(literal) => literal.fit(ty),
             Self::List(_) | Self::Composed | Self::Unknown => Fit::Convertible,
         }

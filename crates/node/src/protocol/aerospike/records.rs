@@ -213,6 +213,7 @@ impl<R: Reactor<Message = Message>> Records<'_, R> {
         options.is_primary = cluster.is_some().then_some(&is_primary);
         let may_read = |table: &Table| rights.as_ref().is_none_or(|rights| rights.of_table(table).contains(Permission::Select));
         options.may_read = rights.is_some().then_some(&may_read);
+        options.is_forwarded = self.asker.is_some();
         let bytes = REQUEST_BYTES + body.len();
         let (asker, connection) = (self.asker, self.connection);
         let waits = || Request { asker, ..Request::single(connection, Reply::Aerospike(Answer::Message(shape)), bytes) };
@@ -369,6 +370,7 @@ impl Core {
             is_primary: None,
             jobs: Some(&self.config.aerospike.jobs),
             may_read: None,
+            is_forwarded: false,
         }
     }
 

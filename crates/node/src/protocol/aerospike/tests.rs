@@ -190,8 +190,15 @@ impl Node {
     fn serve(&mut self, body: &[u8]) -> Result<Vec<u8>, ResultCode> {
         let message = Message::decode(body).unwrap();
         let namespaces = [Namespace { name: "test".to_owned(), default_ttl_s: 0 }];
-        let options =
-            Options { namespaces: &namespaces, cores: 2, record_bytes_max: 1 << 20, is_primary: None, jobs: None, may_read: None };
+        let options = Options {
+            namespaces: &namespaces,
+            cores: 2,
+            record_bytes_max: 1 << 20,
+            is_primary: None,
+            jobs: None,
+            may_read: None,
+            is_forwarded: false,
+        };
         loop {
             let schema = self.schema.clone();
             match exec::start(&schema, &message, body, &options)? {

@@ -25,7 +25,7 @@ pub fn operator(
         return receiver.and_then(|receiver| only_operation(operator, &left, &right, receiver)).ok_or_else(ambiguous);
     };
     let towards = |argument: &Argument<'_>, own: &DataType| match (argument, receiver) {
-        (Argument::Literal(literal), Some(receiver)) if literal.fit(receiver) != Fit::None => receiver.clone(),
+        (Argument::Literal(_) | Argument::Integers(_), Some(receiver)) if argument.fit(receiver) != Fit::None => receiver.clone(),
         _ => own.clone(),
     };
     let given = (towards(&left, &left_type), towards(&right, &right_type));
@@ -47,7 +47,7 @@ pub fn operator(
 /// The operation that gives the receiver's type, if only one does: `1 + ?` for a tinyint adds two of them.
 fn only_operation(operator: Operator, left: &Argument<'_>, right: &Argument<'_>, receiver: &DataType) -> Option<FunctionSpec> {
     let may_be = |argument: &Argument<'_>, wanted: &DataType| match argument {
-        Argument::Literal(literal) => literal.fit(wanted) != Fit::None,
+        Argument::Literal(_) | Argument::Integers(_) => argument.fit(wanted) != Fit::None,
         Argument::Unknown => true,
         other => other.own_type().is_some_and(|own| own == *wanted),
     };
@@ -94,9 +94,9 @@ pub fn negation(operand: Argument<'_>, receiver: Option<&DataType>) -> Result<Fu
     let ty = match (operand, receiver) {
         (Argument::List(_) | Argument::Composed | Argument::Unknown, None) => return Err(FunctionError::AmbiguousNegation),
         (Argument::List(_) | Argument::Composed | Argument::Unknown, Some(receiver)) => receiver.clone(),
-        (Argument::Literal(literal), Some(receiver)) if literal.fit(receiver) != Fit::None => receiver.clone(),
+        (Argument::Literal(_) | Argument::Integers(_), Some(receiver)) if operand.fit(receiver) != Fit::None => receiver.clone(),
         (Argument::Literal(literal), _) => literal.natural_type(),
-        (Argument::Type(ty), _) => ty.clone(),
+        (Argument::Type(ty) | Argument::Integers(ty), _) => ty.clone(),
     };
     let signatures = || {
         let each = |ty: &DataType| Signature {
