@@ -5,7 +5,7 @@
 //!
 //! A record may have a user's function applied to it, in a part of its own. Which bins that writes is known when it has run: if the set lacks some, the part has
 //! changed nothing, they are declared, and it runs again. A request that applies a function to one record is a batch of one whose reply is a message alone; so is a read
-//! by digest alone of a client that may not look in all sets.
+//! by digest alone in a cluster, or of a client that may not look in all sets.
 //!
 //! A part is described by a batch of its records alone, in the form in which clients send batches. In front of it are the sets in which records are looked for that are
 //! named by their digests alone, if the client may not look in all, and the batch's filter if it has one.

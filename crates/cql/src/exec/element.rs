@@ -60,7 +60,7 @@ pub(super) fn encode_complex<'p>(
     row: &mut RowWriter<'_>,
 ) -> Result<(), Failure> {
     let (data_type, column) = (&plan.table.columns[column.position].data_type, column.id);
-    let mut outcome = Outcome { old: complex_of(old, column), deletion: None, changes: Vec::new(), list: None };
+    let mut outcome = Outcome { old, column, deletion: None, changes: Vec::new(), list: None };
     let mut touched = false;
     for assignment in assignments {
         touched |= one_assignment(writer, data_type, assignment, stamp, &mut outcome)?;
@@ -95,8 +95,9 @@ fn compare_paths(data_type: &DataType, one: &[u8], other: &[u8]) -> Ordering {
 
 /// What the assignments so far do to a column.
 struct Outcome<'a> {
-    /// What the column had.
-    old: Option<Complex<'a>>,
+    /// The row as it was.
+    old: Option<RowView<'a>>,
+    column: ColumnId,
     deletion: Option<Deletion>,
     changes: Vec<(Vec<u8>, Change)>,
     /// The elements of a list as the assignments so far leave them, once one of them has asked.
@@ -121,7 +122,7 @@ impl<'a> Outcome<'a> {
     fn list(&mut self, now_s: u32) -> &ListView<'a> {
         if self.list.is_none() {
             let old = self.old.filter(|_| self.deletion.is_none());
-            let mut list = ListView::new(old, now_s);
+            let mut list = ListView::new(complex_of(old, self.column), now_s);
             self.changes.iter().for_each(|(path, change)| list.apply(path, change));
             self.list = Some(list);
         }
