@@ -63,10 +63,12 @@ def bench(tmp_path):
 def study(tmp_path):
     """Writes a study; its path."""
 
-    def write(phases, rows=2000, tables=1, name="small", **more):
+    def write(phases, rows=2000, tables=1, name="small", rows_more=None, **more):
         lines = [f'name = "{name}"', 'title = "small"', 'description = "for a test"']
         lines += [f"{key} = {value}" for key, value in more.items()]
-        lines += ["[rows]", f"count = {rows}", f"tables = {tables}", "fields = 3", "field_bytes = 40", "[clients]", "connections = 4", "in_flight = 4"]
+        lines += ["[rows]", f"count = {rows}", f"tables = {tables}", "fields = 3", "field_bytes = 40"]
+        lines += [f"{key} = {value}" for key, value in (rows_more or {}).items()]
+        lines += ["[clients]", "connections = 4", "in_flight = 4"]
         for phase in phases:
             lines += ["[[phases]]", *(f"{key} = {value}" for key, value in phase.items())]
         path = tmp_path / f"{name}.toml"

@@ -21,7 +21,7 @@ from conftest import kill, phase_of, report_of
 from patient import patient
 
 PEERS = pathlib.Path(__file__).resolve().parents[2] / "peers"
-STUDIES = ["aerospike-cassandra", "griddb-scaleout", "scylla-power", *(f"ycsb-{letter}" for letter in "abcdef"), "resilience", "scale-out", "connections"]
+STUDIES = ["aerospike-cassandra", "griddb-scaleout", "scylla-power", *(f"ycsb-{letter}" for letter in "abcdef"), "resilience", "scale-out", "connections", "indexed"]
 READS = '{ operations = { read = 0.5, update = 0.5 }, keys = { distribution = "uniform" } }'
 ALL = READS.replace("update = 0.5", "update = 0.3, insert = 0.1, read-modify-write = 0.1")
 VERIFIED = READS.replace(" }, keys", " }, verify = true, keys")
@@ -203,6 +203,42 @@ def test_rows_are_spread_over_tables(bench, study, private_server, tmp_path, pro
     again = bench("run", study([LOAD, run_phase(seconds=1)], name="one"), *target, "--out", "again").end()
     assert again.code == 0 and "tables" not in report_of(tmp_path / "again")["targets"][0]["settings"], again.err
     assert {name: rows for name, rows in row_counts(private_server, keyspace).items() if rows} == {"usertable": 2000}
+
+
+def test_a_study_has_statements_of_its_own(bench, study, private_server, tmp_path):
+    insert = "INSERT INTO {table} (key, field0, field2) VALUES (:key, :field1, 'of :key')"
+    statements = {
+        "schema": ["CREATE INDEX ON {table} (field0) USING 'sai'"],
+        "insert": insert,
+        "read": "SELECT key FROM {table} WHERE field0 = :field1",
+        "scan": "SELECT key, field0 FROM {table} WHERE token(key) > token(:key) LIMIT :limit",
+        "update": "UPDATE {table} SET field1 = :field0 WHERE key = :key",
+    }
+    # JSON's texts and lists are TOML's, too.
+    cql = "{ " + ", ".join(f"{part} = {json.dumps(text)}" for part, text in statements.items()) + " }"
+    mix = '{ operations = { read = 0.5, update = 0.3, insert = 0.1, scan = 0.1 }, keys = { distribution = "uniform" } }'
+    rows = {"values": '"text"'}
+    path = study([LOAD, run_phase(operations=3000, mix=mix)], tables=2, rows_more=rows, cql=cql)
+    target = ["--target", f"cql://{private_server.state()['cql']}"]
+    run = bench("run", path, *target, "--out", "out").end()
+    assert run.code == 0, run.err
+    report = report_of(tmp_path / "out")
+    assert insert in report["study"]["file"]
+    measured = phase_of(report, "run")
+    assert {operation["operation"] for operation in measured["operations"]} == {"read", "update", "insert", "scan"}
+    # The last row has none after it, in one of two tables each.
+    errors = {(operation["operation"], name) for operation in measured["operations"] for name in operation.get("errors_by_name", {})}
+    assert errors <= {("scan", "not found")}, measured
+    host, port = private_server.state()["cql"].rsplit(":", 1)
+    with Cluster([host], port=int(port)) as cluster, cluster.connect("tarndb_bench") as session:
+        indexes = session.execute("SELECT table_name FROM system_schema.indexes WHERE keyspace_name = 'tarndb_bench'")
+        assert {index.table_name for index in indexes} == {"usertable", "usertable_1"}
+        read = list(session.execute("SELECT field0, field1, field2 FROM usertable"))
+    assert len(read) >= 1000 and all(row.field0 and row.field2 == "of :key" for row in read)
+    updated = [row for row in read if row.field1]
+    assert 0 < len(updated) < len(read) and all(row.field0 != row.field1 for row in updated)
+    refused = bench("run", path, "--target", "tarndb?protocol=aerospike", "--out", "refused").end()
+    assert refused.code == 1 and "CQL statements of its own" in refused.err, refused.err
 
 
 def test_wrong_aerospike_targets_are_told_in_a_line(bench, study, private_server):

@@ -97,6 +97,7 @@ pub(crate) fn run_parts(
         last_reply_ns: AtomicU64::new(0),
         given_up: AtomicBool::new(false),
         batch: target.batch(),
+        reads_all_fields: target.reads_all_fields(),
         addresses: target.addresses(),
         newest_ring: ring.map(NewestRing::new),
         last_fault: Mutex::default(),

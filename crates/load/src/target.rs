@@ -63,6 +63,11 @@ pub trait Target: Send + Sync {
     /// When the server refuses it.
     fn drop_dataset(&self) -> Result<(), TargetError>;
 
+    /// Whether a read brings all fields of its row, so that their lengths can be looked at.
+    fn reads_all_fields(&self) -> bool {
+        true
+    }
+
     /// What `count` connections speak.
     ///
     /// # Errors
@@ -131,6 +136,8 @@ pub enum Request<'a> {
 /// Where a row is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowKey<'a> {
+    /// Its number.
+    pub number: u64,
     /// In which table.
     pub table: Table,
     /// The bytes of its key.
@@ -149,9 +156,7 @@ pub enum WriteKind {
 /// What values are drawn from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowVersion<'a> {
-    /// The row's number.
-    pub number: u64,
-    /// Its key.
+    /// Which row.
     pub key: RowKey<'a>,
     /// Which of the values that the row has in the course of time.
     pub version: u32,

@@ -79,6 +79,10 @@ impl Driver {
     pub(super) fn new(spec: &TargetSpec, system: &dyn System, study: &Study, agents: &Agents) -> Result<Self, TargetError> {
         let settings = match spec.protocol() {
             Protocol::Cql => TargetSettings::Cql(cql_settings(spec, system, study)?),
+            Protocol::Aerospike | Protocol::GridDb if !study.cql.is_empty() => {
+                let protocol = if spec.protocol() == Protocol::Aerospike { "aerospike" } else { "griddb" };
+                return Err(load::target::TargetError::Unsupported { protocol, why: "the study has CQL statements of its own" }.into());
+            }
             Protocol::Aerospike => TargetSettings::Aerospike(aerospike_settings(spec, system)),
             Protocol::GridDb => TargetSettings::GridDb(griddb_settings(spec, system, study)),
         };
@@ -239,7 +243,9 @@ fn cql_settings(spec: &TargetSpec, system: &dyn System, study: &Study) -> Result
         addresses: addresses(system),
         replication_factor: study.replication.min(spec.nodes()),
         table_options: system.table_options().unwrap_or_default().to_owned(),
-        routing: study.routing,
+        // Who asks by something else than the key cannot know who serves the row.
+        routing: if study.cql.reads_by_key() { study.routing } else { Routing::Any },
+        own: study.cql.clone(),
         ..CqlSettings::default()
     };
     let mut consistency = study.consistency.clone();

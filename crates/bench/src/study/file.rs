@@ -6,6 +6,7 @@ mod tests;
 use super::error::StudyError;
 use crate::report::model::{PaperResult, PhaseKind};
 use load::Routing;
+use load::cql::OwnStatements;
 use load::workload::{Clients, Mix, Rows};
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +48,9 @@ pub struct Study {
     /// Rows of a request, in GridDB's protocol; a connection has as many in flight.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub batch: u32,
+    /// Statements of its own.
+    #[serde(default, skip_serializing_if = "OwnStatements::is_empty")]
+    pub cql: OwnStatements,
     /// What it is run against unless `--target` says.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<String>,

@@ -28,6 +28,7 @@ const STUDIES: &[Shipped] = studies![
     "resilience",
     "scale-out",
     "connections",
+    "indexed",
 ];
 
 /// All of them.

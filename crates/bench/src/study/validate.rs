@@ -39,6 +39,7 @@ pub(super) fn check(study: &Study) -> Result<(), String> {
     if study.compare.as_ref().is_some_and(|[one, other]| one == other) {
         return Err("compare names two targets, not one twice".to_owned());
     }
+    study.cql.check(study.rows.fields)?;
     check_phases(study)?;
     check_measures(study)
 }
@@ -113,6 +114,10 @@ fn check_phase(phase: &Phase, study: &Study) -> Result<(), String> {
         None if mixes => return Err("it needs a mix: operations and keys".to_owned()),
         Some(mix) => check_mix(mix, phase.kind == PhaseKind::Validate, &study.rows)?,
         None => {}
+    }
+    let verifies = matches!(phase.kind, PhaseKind::Validate | PhaseKind::Verify) || phase.mix.as_ref().is_some_and(|mix| mix.verify);
+    if verifies && !study.cql.leaves_operations() {
+        return Err("what statements of the study's own read and write is not verified: it can have cql.schema alone".to_owned());
     }
     if phase.kind == PhaseKind::Run && phase.seconds.is_none() && phase.operations.is_none() {
         return Err("it never ends: give it seconds or operations".to_owned());

@@ -84,7 +84,7 @@ impl AerospikeSession {
     fn write_field(&mut self, message: &mut MessageWriter, row: &RowVersion<'_>, field: u32, out: &mut Vec<u8>) {
         let setup = &*self.setup;
         self.scratch.clear();
-        setup.values.append(row.number, field, row.version, &mut self.scratch);
+        setup.values.append(row.key.number, field, row.version, &mut self.scratch);
         let name = setup.fields[field as usize].as_bytes();
         message.operation(out, &Operation { code: code::WRITE, particle: setup.value as u8, name, value: &self.scratch });
     }

@@ -181,8 +181,8 @@ impl Target for AerospikeTarget {
         for number in 0..u64::from(rows.tables.count()) {
             let table = rows.tables.of_row(number);
             let key = rows.keys.spell(number);
-            let key = RowKey { table, bytes: key.as_slice() };
-            let row = RowVersion { number, key, version: 0 };
+            let key = RowKey { number, table, bytes: key.as_slice() };
+            let row = RowVersion { key, version: 0 };
             let what = format!("set {}", table.name(&self.settings.set));
             out.clear();
             session.request(0, &Request::Write { row, field: None, kind: WriteKind::Insert, timestamp_us: 0 }, &mut out);

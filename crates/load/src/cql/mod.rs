@@ -3,6 +3,7 @@
 mod access;
 pub mod client;
 mod consistency;
+mod own;
 mod session;
 mod settings;
 mod statements;
@@ -11,5 +12,6 @@ mod template;
 mod topology;
 
 pub use consistency::{ConsistencyLevel, UnknownConsistency};
+pub use own::OwnStatements;
 pub use settings::CqlSettings;
 pub use target::CqlTarget;

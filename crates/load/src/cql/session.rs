@@ -6,16 +6,20 @@
 //! ```
 
 use super::client::{Credentials, error_name};
+use super::own::Parameter;
 use super::statements::{Purpose, Statement};
 use super::template::{Template, value};
 use crate::tables::Tables;
-use crate::target::{Replies, Request, Session, TargetError};
+use crate::target::{Replies, Request, RowVersion, Session, TargetError, WriteKind};
 use crate::values::ValueMaker;
 use ::cql::wire::{
     CompressionWorkspace, Consistency, Direction, ErrorKind, ErrorResponse, FRAME_BODY_BYTES_MAX, FrameDecoder, FrameEncoder, FrameFlags,
     Opcode, Prepare, ProtocolVersion, Request as CqlRequest, Response, ResultResponse, StreamId, WireError, write_startup,
 };
 use std::sync::Arc;
+
+/// Of the values that a row is loaded with.
+const FIRST_VERSION: u32 = 0;
 
 /// What all sessions of a target have in common.
 #[derive(Debug)]
@@ -26,8 +30,21 @@ pub(super) struct SessionSetup {
     /// What to prepare.
     pub(super) statements: Vec<Statement>,
     pub(super) tables: Tables,
-    pub(super) fields: u32,
     pub(super) values: Arc<ValueMaker>,
+}
+
+impl SessionSetup {
+    /// Appends the values of a statement's markers.
+    #[inline]
+    fn values_of(&self, parameters: &[Parameter], row: &RowVersion<'_>, rows_max: u32, out: &mut Vec<u8>) {
+        for parameter in parameters {
+            value(out, |out| match *parameter {
+                Parameter::Key => out.extend_from_slice(row.key.bytes),
+                Parameter::Field(field) => self.values.append(row.key.number, field, row.version, out),
+                Parameter::Limit => out.extend_from_slice(&rows_max.to_be_bytes()),
+            });
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +76,7 @@ struct Templates {
     scan: Option<Template>,
     write_all: Option<Template>,
     write_field: Vec<Option<Template>>,
+    own_update: Option<Template>,
 }
 
 impl Templates {
@@ -67,6 +85,7 @@ impl Templates {
             Purpose::Read => self.read = Some(template),
             Purpose::Scan => self.scan = Some(template),
             Purpose::WriteAll => self.write_all = Some(template),
+            Purpose::OwnUpdate => self.own_update = Some(template),
             Purpose::WriteField(field) => {
                 let field = field as usize;
                 if self.write_field.len() <= field {
@@ -74,6 +93,15 @@ impl Templates {
                 }
                 self.write_field[field] = Some(template);
             }
+        }
+    }
+
+    /// Of a write of one field, or of all.
+    fn write(&self, field: Option<u32>, kind: WriteKind) -> Option<&Template> {
+        match (&self.own_update, field) {
+            (Some(own), _) if kind == WriteKind::Update => Some(own),
+            (_, Some(field)) => self.write_field.get(field as usize)?.as_ref(),
+            (_, None) => self.write_all.as_ref(),
         }
     }
 }
@@ -167,30 +195,19 @@ impl Session for CqlSession {
             Request::Read { key } => {
                 let template = templates[key.table.index()].read.as_ref().expect(prepared);
                 template.begin(out);
-                value(out, |out| out.extend_from_slice(key.bytes));
+                setup.values_of(&template.parameters, &RowVersion { key, version: FIRST_VERSION }, 1, out);
                 template.end_read(out);
             }
             Request::Scan { key, rows } => {
                 let template = templates[key.table.index()].scan.as_ref().expect(prepared);
                 template.begin(out);
-                value(out, |out| out.extend_from_slice(key.bytes));
-                value(out, |out| out.extend_from_slice(&rows.to_be_bytes()));
+                setup.values_of(&template.parameters, &RowVersion { key, version: FIRST_VERSION }, rows, out);
                 template.end_read(out);
             }
-            Request::Write { row, field: None, timestamp_us, .. } => {
-                let template = templates[row.key.table.index()].write_all.as_ref().expect(prepared);
+            Request::Write { row, field, kind, timestamp_us } => {
+                let template = templates[row.key.table.index()].write(field, kind).expect(prepared);
                 template.begin(out);
-                value(out, |out| out.extend_from_slice(row.key.bytes));
-                for field in 0..setup.fields {
-                    value(out, |out| setup.values.append(row.number, field, row.version, out));
-                }
-                template.end_write(out, timestamp_us);
-            }
-            Request::Write { row, field: Some(field), timestamp_us, .. } => {
-                let template = templates[row.key.table.index()].write_field[field as usize].as_ref().expect(prepared);
-                template.begin(out);
-                value(out, |out| setup.values.append(row.number, field, row.version, out));
-                value(out, |out| out.extend_from_slice(row.key.bytes));
+                setup.values_of(&template.parameters, &row, 1, out);
                 template.end_write(out, timestamp_us);
             }
         }
@@ -241,16 +258,11 @@ impl Session for CqlSession {
                 }
                 (Stage::LoggingIn, Response::AuthSuccess(_)) => sender.prepare()?,
                 (Stage::Preparing { left }, Response::Result(ResultResponse::Prepared(prepared))) => {
-                    let Some(Statement { table, purpose, .. }) = setup.statements.get(usize::from(stream)) else {
+                    let Some(Statement { table, purpose, parameters, .. }) = setup.statements.get(usize::from(stream)) else {
                         return Err(unexpected(frame.header.opcode_byte));
                     };
-                    let values = match purpose {
-                        Purpose::Read => 1,
-                        Purpose::Scan | Purpose::WriteField(_) => 2,
-                        Purpose::WriteAll => 1 + setup.fields as usize,
-                    };
-                    let id = prepared.id;
-                    let template = Template::new(setup.version, *purpose, values, setup.consistency, id, prepared.result_metadata_id);
+                    let (id, parameters) = (prepared.id, Arc::clone(parameters));
+                    let template = Template::new(setup.version, *purpose, parameters, setup.consistency, id, prepared.result_metadata_id);
                     templates[table.index()].set(*purpose, template.map_err(wire)?);
                     if left == 1 { Stage::Ready } else { Stage::Preparing { left: left - 1 } }
                 }

@@ -1,6 +1,6 @@
 //! How a CQL target is reached: part of a study's file or of the command line.
 
-use super::ConsistencyLevel;
+use super::{ConsistencyLevel, OwnStatements};
 use crate::ring::Routing;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -31,6 +31,9 @@ pub struct CqlSettings {
     pub table_options: String,
     /// Which node, and core of it, a request is sent to.
     pub routing: Routing,
+    /// Statements of the study's own.
+    #[serde(skip_serializing_if = "OwnStatements::is_empty")]
+    pub own: OwnStatements,
 }
 
 impl Default for CqlSettings {
@@ -47,6 +50,7 @@ impl Default for CqlSettings {
             replication_factor: 1,
             table_options: String::new(),
             routing: Routing::default(),
+            own: OwnStatements::default(),
         }
     }
 }

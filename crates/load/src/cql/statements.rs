@@ -1,8 +1,10 @@
 //! The statements of a load, as YCSB's and cassandra-stress's clients have them.
 
 use super::CqlSettings;
+use super::own::{Marked, OwnPart, Parameter};
 use crate::tables::Table;
 use crate::workload::{Keys, Mix, OperationKind, Rows, Values};
+use std::sync::Arc;
 
 /// What a prepared statement is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +15,21 @@ pub(super) enum Purpose {
     WriteAll,
     /// One field.
     WriteField(u32),
+    /// What the study has for an update, of whichever fields.
+    OwnUpdate,
+}
+
+impl Purpose {
+    /// Which of a study's own statements takes the place of the load's.
+    fn own(self) -> Option<OwnPart> {
+        match self {
+            Self::Read => Some(OwnPart::Read),
+            Self::Scan => Some(OwnPart::Scan),
+            Self::WriteAll => Some(OwnPart::Insert),
+            Self::OwnUpdate => Some(OwnPart::Update),
+            Self::WriteField(_) => None,
+        }
+    }
 }
 
 /// A statement that is prepared.
@@ -21,6 +38,8 @@ pub(super) struct Statement {
     pub(super) table: Table,
     pub(super) purpose: Purpose,
     pub(super) text: String,
+    /// Of its markers, in order.
+    pub(super) parameters: Arc<[Parameter]>,
 }
 
 /// The texts for a dataset.
@@ -34,14 +53,15 @@ impl Statements<'_> {
     /// What the operations of `mix` need, to be prepared in this order.
     pub(super) fn of(&self, mix: &Mix) -> Vec<Statement> {
         let purposes = self.purposes(mix);
-        let of_table = |table| purposes.iter().map(move |purpose| Statement { table, purpose: *purpose, text: self.text(table, *purpose) });
+        let of_table = |table| purposes.iter().map(move |purpose| self.statement(table, *purpose));
         self.rows.tables.each().flat_map(of_table).collect()
     }
 
     fn purposes(&self, mix: &Mix) -> Vec<Purpose> {
         let has = |kind| mix.operations.get(&kind).is_some_and(|weight| *weight > 0.0);
         let (modifies, updates) = (has(OperationKind::ReadModifyWrite), has(OperationKind::Update));
-        let one_field = (modifies || updates) && !mix.update_all_fields && self.rows.fields > 1;
+        let own_update = self.settings.own.update.is_some();
+        let one_field = (modifies || updates) && !own_update && !mix.update_all_fields && self.rows.fields > 1;
         let mut purposes = Vec::new();
         if has(OperationKind::Read) || modifies {
             purposes.push(Purpose::Read);
@@ -49,8 +69,11 @@ impl Statements<'_> {
         if has(OperationKind::Scan) {
             purposes.push(Purpose::Scan);
         }
-        if has(OperationKind::Insert) || ((modifies || updates) && !one_field) {
+        if has(OperationKind::Insert) || ((modifies || updates) && !one_field && !own_update) {
             purposes.push(Purpose::WriteAll);
+        }
+        if own_update && (modifies || updates) {
+            purposes.push(Purpose::OwnUpdate);
         }
         if one_field {
             purposes.extend((0..self.rows.fields).map(Purpose::WriteField));
@@ -58,21 +81,45 @@ impl Statements<'_> {
         purposes
     }
 
-    fn text(&self, table: Table, purpose: Purpose) -> String {
-        let table = qualified(self.settings, table);
-        let fields = self.fields();
-        match purpose {
-            Purpose::Read => format!("SELECT {fields} FROM {table} WHERE key = ?"),
-            Purpose::Scan => format!("SELECT {fields} FROM {table} WHERE token(key) >= token(?) LIMIT ?"),
-            Purpose::WriteAll => {
-                let markers = ", ?".repeat(self.rows.fields as usize);
-                format!("INSERT INTO {table} (key, {fields}) VALUES (?{markers})")
-            }
-            Purpose::WriteField(field) => format!("UPDATE {table} SET field{field} = ? WHERE key = ?"),
-        }
+    fn statement(&self, table: Table, purpose: Purpose) -> Statement {
+        let name = qualified(self.settings, table);
+        let own = purpose.own().and_then(|part| self.settings.own.marked(part, &name));
+        let Marked { text, parameters } = own.unwrap_or_else(|| self.usual(&name, purpose));
+        Statement { table, purpose, text, parameters: parameters.into() }
     }
 
-    pub(super) fn create_keyspace(&self) -> String {
+    /// The statement of a load whose study has none for the purpose.
+    fn usual(&self, table: &str, purpose: Purpose) -> Marked {
+        let fields = self.fields();
+        let each_field = || (0..self.rows.fields).map(Parameter::Field);
+        let (text, parameters) = match purpose {
+            Purpose::Read => (format!("SELECT {fields} FROM {table} WHERE key = ?"), vec![Parameter::Key]),
+            Purpose::Scan => {
+                (format!("SELECT {fields} FROM {table} WHERE token(key) >= token(?) LIMIT ?"), vec![Parameter::Key, Parameter::Limit])
+            }
+            // An update has a statement of its own only if the study has one.
+            Purpose::WriteAll | Purpose::OwnUpdate => {
+                let markers = ", ?".repeat(self.rows.fields as usize);
+                let text = format!("INSERT INTO {table} (key, {fields}) VALUES (?{markers})");
+                (text, std::iter::once(Parameter::Key).chain(each_field()).collect())
+            }
+            Purpose::WriteField(field) => {
+                (format!("UPDATE {table} SET field{field} = ? WHERE key = ?"), vec![Parameter::Field(field), Parameter::Key])
+            }
+        };
+        Marked { text, parameters }
+    }
+
+    /// What is run before the first row is written.
+    pub(super) fn schema(&self) -> Vec<String> {
+        let of_table = |table| {
+            let own: Vec<String> = self.settings.own.schema_of(&qualified(self.settings, table)).collect();
+            std::iter::once(self.create_table(table)).chain(own)
+        };
+        std::iter::once(self.create_keyspace()).chain(self.rows.tables.each().flat_map(of_table)).collect()
+    }
+
+    fn create_keyspace(&self) -> String {
         let CqlSettings { keyspace, replication_factor, .. } = self.settings;
         format!(
             "CREATE KEYSPACE IF NOT EXISTS {} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': {replication_factor}}}",
@@ -80,7 +127,7 @@ impl Statements<'_> {
         )
     }
 
-    pub(super) fn create_table(&self, table: Table) -> String {
+    fn create_table(&self, table: Table) -> String {
         let key = match self.rows.keys {
             Keys::YcsbHashed | Keys::YcsbOrdered => "text",
             Keys::Stress => "blob",

@@ -113,10 +113,8 @@ impl Target for CqlTarget {
     }
 
     fn create(&self, rows: &Rows) -> Result<(), TargetError> {
-        let statements = self.statements(rows);
         let (address, mut client) = self.access.client()?;
-        let tables = rows.tables.each().map(|table| statements.create_table(table));
-        for statement in std::iter::once(statements.create_keyspace()).chain(tables) {
+        for statement in self.statements(rows).schema() {
             client.query(&statement).map_err(|error| failed(address, &statement, error))?;
         }
         Ok(())
@@ -131,6 +129,10 @@ impl Target for CqlTarget {
             client.query(&statement).map_err(|error| failed(address, &statement, error))?;
         }
         Ok(())
+    }
+
+    fn reads_all_fields(&self) -> bool {
+        self.access.settings.own.read.is_none()
     }
 
     fn sessions(&self, rows: &Rows, mix: &Mix, count: u32) -> Result<Vec<Box<dyn Session>>, TargetError> {
@@ -153,7 +155,6 @@ impl Target for CqlTarget {
             credentials: self.access.credentials().map(|credentials| (credentials.user.to_owned(), credentials.password.to_owned())),
             statements,
             tables: rows.tables,
-            fields: rows.fields,
             values: Arc::new(ValueMaker::new(rows)),
         };
         let setup = Arc::new(setup);

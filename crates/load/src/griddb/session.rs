@@ -295,14 +295,14 @@ impl Session for GridDbSession {
             }
             Request::Write { row, field: Some(field), .. } => {
                 let reads = &mut of_table(gathered, spare, row.key.table, format).reads;
-                let version = Version { row: row.number, version: row.version };
+                let version = Version { row: row.key.number, version: row.version };
                 reads.push(stream, Some((field, version)), |out| format.append_key(row.key.bytes, out));
             }
             Request::Write { row, field: None, .. } => {
                 let writes = &mut of_table(gathered, spare, row.key.table, format).writes;
                 scratch.clear();
                 format.append_key(row.key.bytes, scratch);
-                format.write_row(&mut writes.rows, scratch, Version { row: row.number, version: row.version }, None);
+                format.write_row(&mut writes.rows, scratch, Version { row: row.key.number, version: row.version }, None);
                 writes.streams.push(stream);
             }
             Request::Scan { key, rows } => {

@@ -79,6 +79,24 @@ fn requests_go_to_primaries_unless_the_study_says_otherwise() {
 }
 
 #[test]
+fn a_study_has_statements_of_its_own() {
+    let with = |cql: &str| Study::parse("small", &format!("{SMALL}[cql]\n{cql}"));
+    let study = with("schema = [\"CREATE INDEX ON {table} (field0)\"]\nread = \"SELECT key FROM {table} WHERE field0 = :field0\"").unwrap();
+    assert_eq!(Study::parse("again", &study.file()).unwrap(), study);
+    assert!(!Study::parse("small", SMALL).unwrap().file().contains("cql"), "reports of earlier versions repeat the same run");
+    let beyond = with("read = \"SELECT key FROM {table} WHERE field9 = :field9\"").unwrap_err().to_string();
+    assert!(beyond.contains("cql.read: :field9 is none of"), "{beyond}");
+    // What they write is not known, so that it cannot be looked for.
+    let verified = |cql: &str| {
+        let text = format!("{SMALL}[[phases]]\nkind = \"verify\"\n[cql]\n{cql}");
+        Study::parse("small", &text)
+    };
+    verified("schema = [\"CREATE INDEX ON {table} (field0)\"]").unwrap();
+    let error = verified("update = \"UPDATE {table} SET field0 = :field0 WHERE key = :key\"").unwrap_err().to_string();
+    assert!(error.contains("phase verify") && error.contains("cql.schema alone"), "{error}");
+}
+
+#[test]
 fn an_unknown_key_is_named() {
     for (wrong, named) in [
         (format!("routing = \"some\"\n{SMALL}"), "some"),
