@@ -74,6 +74,7 @@ pub use inspect_checkpoint::BeyondEnd;
 pub use key::{CachePolicy, Key, Kind, Row, Sequence};
 pub use location::SegmentId;
 pub use prefix_filter::PrefixOf;
+pub use prefixes::Covering;
 pub use received::{EncodedRow, ReceivedRows};
 pub use recovery::{DamageReport, RecoveryProgress};
 pub use resident::resident_of;

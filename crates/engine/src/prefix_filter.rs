@@ -2,39 +2,42 @@
 //!
 //! A secondary index is such a table: the prefix is the value, and a query that names a value would otherwise look at every slot. A filter has a
 //! cell of two bytes for each pair of prefix and slot, in one of the two buckets that the prefix's hash names: a fingerprint of the prefix, and a slot
-//! that may have it ([`bucket`]). Fingerprint 0 is none. Its cells have a fingerprint instead of a slot, whose own cells have filled the bucket: any slot
-//! may have such a prefix.
+//! that may have it ([`bucket`], [`cells`]). Fingerprint 0 is none. Its cells have a fingerprint instead of a slot, whose own cells have filled the bucket:
+//! any slot may have such a prefix.
 //!
-//! A slot is *covered* when all its rows are in the filter. After a start none is, and a query looks at all slots that are not, and covers some of them a
-//! stretch at a time. Writes are noted whether their slot is covered or not. Cells of rows that are gone stay until the filter grows.
+//! A slot is *covered* when all its rows are in the filter ([`coverage`]). After a start none is; slots are read into the filter a stretch at a time, and a
+//! query looks at all that are not covered. Writes of slots that are covered, or partly read, are noted.
 //!
-//! Invariant: a covered slot has no row whose prefix is not in the filter. A key without a prefix ends its slot's coverage.
+//! Cells of rows that are gone stay, so in time a filter is full though its table did not grow. Then it gets a *successor* of the size that the table needs,
+//! and serves until that one covers what it does itself:
+//!
+//! ```text
+//! full ─► successor begun; pairs without a cell are spilled ─► slots read into the successor ─► it covers as many ─► it replaces the filter
+//!                                                                │ full, too: begun again, larger
+//! ```
+//!
+//! Invariant: a covered slot has no row whose prefix is not in the filter. A key without a prefix ends its slot's coverage, as does a pair that cannot be
+//! spilled.
 
 mod bucket;
+mod cells;
+mod coverage;
 
 use crate::format::record::mix;
-use base::{SLOT_COUNT, Slot};
-use bucket::{Bucket, CELLS, FINGERPRINT_BITS, SLOT_BITS};
-use std::collections::BTreeMap;
+use base::Slot;
+use cells::Cells;
+use coverage::Coverage;
+use std::collections::BTreeSet;
 
 /// The prefixes of a key that are filtered by, by their number from 0 on; none of a key that is no entry, and after the last one.
 pub type PrefixOf = fn(&[u8], usize) -> Option<&[u8]>;
 
-/// The buckets of a new filter.
-const BUCKETS_MIN: usize = 128;
-/// A filter with more buckets grows by a quarter instead of by its size.
-const BUCKETS_DOUBLED: usize = 1 << 16;
-/// A filter grows when more of a hundred cells are used.
-const FILL_PERCENT_MAX: usize = 85;
-/// A fingerprint with so many cells in a full bucket is taken to be in all slots.
-const POPULAR_CELLS: usize = 8;
-/// Slots that are partly read at the same time.
-const REACHED_MAX: usize = 64;
-const SLOTS: usize = SLOT_COUNT as usize;
-/// The fingerprint of cells that name a fingerprint which any slot may have.
-const POPULAR: u16 = 0;
-const FINGERPRINTS: u64 = (1 << FINGERPRINT_BITS) - 1;
-const _: () = assert!(SLOT_COUNT <= 1 << SLOT_BITS);
+/// A table that needs more cells gets a quarter more than it needs, others get twice as many.
+const PAIRS_DOUBLED: usize = 1 << 20;
+/// So many pairs without a cell are kept until a successor replaces the filter.
+const SPILLED_MAX: usize = 1 << 15;
+/// What one of them takes of memory, nearly.
+const SPILLED_BYTES: usize = 24;
 
 /// The prefixes of a key.
 pub(crate) fn prefixes(prefix_of: PrefixOf, key: &[u8]) -> impl Iterator<Item = &[u8]> {
@@ -50,153 +53,169 @@ pub(crate) fn hash(prefix: &[u8]) -> u64 {
 pub(crate) struct Filter {
     /// The prefixes of a key.
     pub(crate) prefix_of: PrefixOf,
-    buckets: Vec<Bucket>,
-    used: usize,
-    covered: [u64; SLOTS / 64],
-    covered_slots: usize,
-    /// For slots that are partly read the key from which on their rows are missing.
-    reached: BTreeMap<u16, Vec<u8>>,
+    current: Generation,
+    successor: Option<Box<Generation>>,
+}
+
+/// A filter of one size.
+struct Generation {
+    cells: Cells,
+    coverage: Coverage,
+    /// Pairs of hash and slot that have no cell.
+    spilled: BTreeSet<(u64, u16)>,
+    /// Rows that were read into it, and the cells that they took.
+    read: (u64, usize),
+}
+
+impl Generation {
+    fn with_room(pairs: usize) -> Self {
+        Self { cells: Cells::with_room(pairs), coverage: Coverage::none(), spilled: BTreeSet::new(), read: (0, 0) }
+    }
+
+    fn is_full(&self) -> bool {
+        self.cells.is_full() || !self.spilled.is_empty()
+    }
+
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + self.cells.bytes() + self.spilled.len() * SPILLED_BYTES
+    }
+
+    fn insert(&mut self, hash: u64, slot: Slot) {
+        if self.cells.insert(hash, slot) {
+            return;
+        }
+        if self.spilled.len() < SPILLED_MAX {
+            self.spilled.insert((hash, slot.0));
+        } else {
+            self.coverage.uncover(slot);
+        }
+    }
+
+    /// The slots that may have the prefix, some more than once; `None` if all may.
+    fn slots(&self, hash: u64) -> Option<impl Iterator<Item = Slot>> {
+        let spilled = self.spilled.range((hash, 0)..=(hash, u16::MAX)).map(|(_, slot)| Slot(*slot));
+        self.cells.slots(hash).map(|slots| slots.chain(spilled))
+    }
+
+    /// For how many pairs the next one gets room, whose table has so many rows: by those that were read.
+    fn room_for_next(&self, rows: u64) -> usize {
+        let used = self.cells.used();
+        let (rows_read, cells_read) = self.read;
+        let pairs = (cells_read as u64).saturating_mul(rows).checked_div(rows_read).map_or(used, |pairs| pairs as usize);
+        let has_grown = pairs >= used - used / 4;
+        if has_grown && pairs >= PAIRS_DOUBLED { pairs + pairs / 4 } else { 2 * pairs }
+    }
 }
 
 impl Filter {
     /// An empty one.
     pub(crate) fn new(prefix_of: PrefixOf) -> Self {
-        Self::with_buckets(prefix_of, BUCKETS_MIN)
-    }
-
-    fn with_buckets(prefix_of: PrefixOf, buckets: usize) -> Self {
-        Self {
-            prefix_of,
-            buckets: vec![Bucket::default(); buckets],
-            used: 0,
-            covered: [0; SLOTS / 64],
-            covered_slots: 0,
-            reached: BTreeMap::new(),
-        }
-    }
-
-    /// Its size: a filter that grows forgets everything.
-    pub(crate) fn buckets(&self) -> usize {
-        self.buckets.len()
+        Self { prefix_of, current: Generation::with_room(0), successor: None }
     }
 
     /// What it takes of memory.
     pub(crate) fn bytes(&self) -> usize {
-        size_of::<Self>() + self.buckets.len() * size_of::<Bucket>()
+        size_of::<Self>() + self.current.bytes() + self.successor.as_ref().map_or(0, |successor| successor.bytes())
     }
 
-    /// The two buckets of a prefix, and its fingerprint.
-    fn place(&self, hash: u64) -> ([usize; 2], u16) {
-        let scaled = |half: u64| ((half * self.buckets.len() as u64) >> 32) as usize;
-        ([scaled(hash >> 32), scaled(mix(hash) >> 32)], (hash % FINGERPRINTS) as u16 + 1)
+    /// Whether it needs a successor, or that one needs another.
+    pub(crate) fn is_full(&self) -> bool {
+        self.successor.as_deref().unwrap_or(&self.current).is_full()
     }
 
-    /// A slot has the prefix.
-    pub(crate) fn insert(&mut self, hash: u64, slot: Slot) {
-        let ([first, second], fingerprint) = self.place(hash);
-        let has = |of, slot| self.buckets[first].has(of, slot) || self.buckets[second].has(of, slot);
-        if has(fingerprint, slot.0) || has(POPULAR, fingerprint) {
+    /// Begins a successor if one is needed, for a table of so many rows.
+    pub(crate) fn renew(&mut self, rows: u64) {
+        if !self.is_full() {
             return;
         }
-        let emptier = if self.buckets[first].used() <= self.buckets[second].used() { first } else { second };
-        if self.buckets[emptier].insert(fingerprint, slot.0) {
-            self.used += 1;
-            if self.used * 100 > self.buckets.len() * CELLS * FILL_PERCENT_MAX {
-                self.grow();
+        let room = match &self.successor {
+            None => self.current.room_for_next(rows),
+            // Nearly all that it has is there.
+            Some(successor) => successor.room_for_next(rows).max(2 * successor.cells.used()),
+        };
+        self.successor = Some(Box::new(Generation::with_room(room)));
+    }
+
+    /// The one that slots are read into.
+    fn last(&mut self) -> &mut Generation {
+        self.successor.as_deref_mut().unwrap_or(&mut self.current)
+    }
+
+    /// Lets the successor replace the filter, however many slots it covers.
+    pub(crate) fn succeed(&mut self) {
+        if let Some(successor) = self.successor.take() {
+            self.current = *successor;
+        }
+    }
+
+    /// A row with the prefix was written to a slot.
+    pub(crate) fn note(&mut self, hash: u64, slot: Slot) {
+        for generation in [Some(&mut self.current), self.successor.as_deref_mut()].into_iter().flatten() {
+            if generation.coverage.has_begun(slot) {
+                generation.insert(hash, slot);
             }
-            return;
         }
-        let own = |bucket: usize| self.buckets[bucket].slots(fingerprint).count();
-        let fullest = if own(first) >= own(second) { first } else { second };
-        if own(fullest) < POPULAR_CELLS {
-            self.grow();
-            return;
-        }
-        let bucket = &mut self.buckets[fullest];
-        self.used -= bucket.remove(fingerprint);
-        bucket.insert(POPULAR, fingerprint);
-        self.used += 1;
     }
 
-    /// Starts anew with more room; no slot is covered then.
-    fn grow(&mut self) {
-        let buckets = self.buckets.len();
-        let larger = if buckets < BUCKETS_DOUBLED { 2 * buckets } else { buckets + buckets / 4 };
-        *self = Self::with_buckets(self.prefix_of, larger);
+    /// The key from which on rows of a slot are to be read; none if all were.
+    pub(crate) fn reached<'a>(&'a mut self, slot: Slot, first: &'a [u8]) -> Option<&'a [u8]> {
+        self.last().coverage.reached(slot, first)
+    }
+
+    /// So many rows of a slot were read, whose prefixes have these hashes. `next` is the key to go on from; after the last row there is none.
+    pub(crate) fn read(&mut self, slot: Slot, (rows, hashes): (u64, &[u64]), next: Option<Vec<u8>>) {
+        let last = self.last();
+        // First, as a pair without room may end it.
+        match next {
+            Some(next) => last.coverage.reach(slot, next),
+            None => last.coverage.cover(slot),
+        }
+        let before = last.cells.used();
+        hashes.iter().for_each(|hash| last.insert(*hash, slot));
+        last.read = (last.read.0 + rows, last.read.1 + last.cells.used().saturating_sub(before));
+        if self.successor.as_ref().is_some_and(|successor| successor.coverage.is_superset(&self.current.coverage)) {
+            self.succeed();
+        }
     }
 
     /// Whether all rows of a slot are in the filter.
     pub(crate) fn is_covered(&self, slot: Slot) -> bool {
-        self.covered[usize::from(slot.0) / 64] >> (slot.0 % 64) & 1 == 1
+        self.current.coverage.is_covered(slot)
     }
 
-    /// The key from which on rows of a slot are to be read; none if too many other slots are partly read.
-    pub(crate) fn reached<'a>(&'a self, slot: Slot, first: &'a [u8]) -> Option<&'a [u8]> {
-        let reached = self.reached.get(&slot.0).map(Vec::as_slice);
-        reached.or((self.reached.len() < REACHED_MAX).then_some(first))
-    }
-
-    /// The rows of a slot before this key are in the filter.
-    pub(crate) fn reach(&mut self, slot: Slot, next: Vec<u8>) {
-        self.reached.insert(slot.0, next);
-    }
-
-    /// All rows of a slot are in the filter.
-    pub(crate) fn cover(&mut self, slot: Slot) {
-        self.reached.remove(&slot.0);
-        self.covered_slots += usize::from(!self.is_covered(slot));
-        self.covered[usize::from(slot.0) / 64] |= 1 << (slot.0 % 64);
+    /// Whether rows of a slot are to be read, into the successor if there is one.
+    pub(crate) fn lacks(&self, slot: Slot) -> bool {
+        !self.successor.as_deref().unwrap_or(&self.current).coverage.is_covered(slot)
     }
 
     /// A slot has a row that is not in the filter.
     pub(crate) fn uncover(&mut self, slot: Slot) {
-        self.covered_slots -= usize::from(self.is_covered(slot));
-        self.covered[usize::from(slot.0) / 64] &= !(1 << (slot.0 % 64));
+        self.current.coverage.uncover(slot);
+        if let Some(successor) = &mut self.successor {
+            successor.coverage.uncover(slot);
+        }
     }
 
     /// The first slot from `from` to `last` that may have the prefix. Of slots that are not covered those count that are `open`.
     pub(crate) fn next_slot(&self, hash: u64, from: Slot, last: Slot, open: impl Fn(Slot) -> bool) -> Option<Slot> {
         let Some(slots) = self.slots(hash) else { return Some(from) };
-        let next = slots.filter(|slot| *slot >= from).chain(self.next_uncovered(from, last, open)).min();
-        next.filter(|next| *next <= last)
+        let uncovered = self.current.coverage.next_uncovered(from, last, open);
+        slots.filter(|slot| *slot >= from).chain(uncovered).min().filter(|next| *next <= last)
     }
 
     /// The covered slots that may have the prefix, some more than once; `None` if all may.
     pub(crate) fn slots(&self, hash: u64) -> Option<impl Iterator<Item = Slot>> {
-        let (buckets, fingerprint) = self.place(hash);
-        let buckets = buckets.map(|bucket| &self.buckets[bucket]);
-        let is_popular = buckets.iter().any(|bucket| bucket.has(POPULAR, fingerprint));
-        (!is_popular).then(|| buckets.into_iter().flat_map(move |bucket| bucket.slots(fingerprint)).map(Slot))
-    }
-
-    fn next_uncovered(&self, from: Slot, last: Slot, open: impl Fn(Slot) -> bool) -> Option<Slot> {
-        if self.covered_slots == SLOTS {
-            return None;
-        }
-        let first = usize::from(from.0) / 64;
-        for word in first..=usize::from(last.0) / 64 {
-            let mut left = !self.covered[word];
-            if word == first {
-                left &= u64::MAX << (from.0 % 64);
-            }
-            while left != 0 {
-                let slot = Slot((word * 64) as u16 + left.trailing_zeros() as u16);
-                if open(slot) {
-                    return Some(slot);
-                }
-                left &= left - 1;
-            }
-        }
-        None
+        self.current.slots(hash)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::Rng;
+    use base::{Rng, SLOT_COUNT};
     use std::collections::BTreeSet;
 
+    const SLOTS: usize = SLOT_COUNT as usize;
     const LAST: Slot = Slot(SLOT_COUNT as u16 - 1);
 
     fn all(key: &[u8], number: usize) -> Option<&[u8]> {
@@ -213,25 +232,49 @@ mod tests {
         found
     }
 
+    /// What a table has: the hashes of the prefixes in each slot.
+    struct Rows {
+        by_slot: Vec<BTreeSet<u64>>,
+        count: u64,
+    }
+
+    impl Rows {
+        fn none() -> Self {
+            Self { by_slot: vec![BTreeSet::new(); SLOTS], count: 0 }
+        }
+
+        fn add(&mut self, hash: u64, slot: u16) {
+            self.count += u64::from(self.by_slot[usize::from(slot)].insert(hash));
+        }
+
+        fn remove(&mut self, hash: u64, slot: u16) {
+            self.count -= u64::from(self.by_slot[usize::from(slot)].remove(&hash));
+        }
+
+        /// Reads a stretch of the first slot that the filter lacks; false if it lacks none.
+        fn read(&self, filter: &mut Filter) -> bool {
+            filter.renew(self.count);
+            let Some(slot) = (0..=LAST.0).map(Slot).find(|slot| filter.lacks(*slot)) else { return false };
+            let from = filter.reached(slot, &[0; 8]).unwrap().try_into().map(u64::from_be_bytes).unwrap();
+            let mut hashes = self.by_slot[usize::from(slot.0)].range(from..).copied().collect::<Vec<_>>();
+            let next = hashes.get(3).map(|next| next.to_be_bytes().to_vec());
+            hashes.truncate(3);
+            filter.read(slot, (hashes.len() as u64, &hashes), next);
+            true
+        }
+    }
+
     /// A filter that covers all slots, with so many values in a few slots each, and one value in all of them.
     fn filled(values: u64, random: &mut Rng) -> (Filter, Vec<(u64, BTreeSet<u16>)>) {
-        let mut expected = Vec::new();
+        let (mut expected, mut rows) = (Vec::new(), Rows::none());
         for value in 0..values {
             let slots = (0..1 + random.next_u64() % 3).map(|_| (random.next_u64() % u64::from(SLOT_COUNT)) as u16).collect::<BTreeSet<_>>();
             expected.push((hash(&value.to_le_bytes()), slots));
         }
         expected.push((hash(b"everywhere"), (0..SLOT_COUNT as u16).collect()));
+        expected.iter().for_each(|(hash, slots)| slots.iter().for_each(|slot| rows.add(*hash, *slot)));
         let mut filter = Filter::new(all);
-        loop {
-            let buckets = filter.buckets.len();
-            for (hash, slots) in &expected {
-                slots.iter().for_each(|slot| filter.insert(*hash, Slot(*slot)));
-            }
-            if filter.buckets.len() == buckets {
-                break;
-            }
-        }
-        (0..SLOT_COUNT as u16).for_each(|slot| filter.cover(Slot(slot)));
+        while rows.read(&mut filter) {}
         (filter, expected)
     }
 
@@ -249,7 +292,7 @@ mod tests {
         }
         assert!(found < wanted + expected.len(), "{found} slots for {wanted}");
         let cells: usize = expected.iter().map(|(_, slots)| slots.len().min(64)).sum();
-        assert!(filter.bytes() < 5 * cells, "{} bytes for {cells} entries", filter.bytes());
+        assert!(filter.bytes() < 6 * cells, "{} bytes for {cells} entries", filter.bytes());
     }
 
     #[test]
@@ -260,7 +303,49 @@ mod tests {
             assert!(expected.iter().all(|(hash, _)| slots_of(&filter, *hash).contains(&slot)));
         }
         assert_eq!(filter.next_slot(expected[0].0, Slot(4095), LAST, |_| true), Some(LAST));
-        filter.grow();
-        assert_eq!(slots_of(&filter, expected[0].0).len(), SLOTS);
+    }
+
+    /// Values come and go, slots are read meanwhile: the table stays as large as it was, and so does the filter.
+    #[test]
+    fn a_full_filter_serves_until_its_successor_does() {
+        let mut random = Rng::new(9);
+        let (mut filter, mut rows) = (Filter::new(all), Rows::none());
+        let mut values = (0..8_000).map(|_| (random.next_u64(), (random.next_u64() % 4096) as u16)).collect::<Vec<_>>();
+        values.iter().for_each(|(hash, slot)| rows.add(*hash, *slot));
+        while rows.read(&mut filter) {}
+        let (bytes, mut most, mut successors) = (filter.bytes(), 0, 0);
+        for step in 0..80_000 {
+            let at = (random.next_u64() % 8_000) as usize;
+            let (hash, slot) = (random.next_u64(), (random.next_u64() % 4096) as u16);
+            let former = std::mem::replace(&mut values[at], (hash, slot));
+            rows.remove(former.0, former.1);
+            rows.add(hash, slot);
+            filter.note(hash, Slot(slot));
+            let had = filter.successor.is_some();
+            rows.read(&mut filter);
+            successors += usize::from(had && filter.successor.is_none());
+            assert!(filter.next_slot(hash, Slot(0), Slot(slot), |_| true).is_some(), "the value of step {step}");
+            most = most.max(filter.bytes());
+            if step % 8_000 == 0 || had && filter.successor.is_none() {
+                assert!(values.iter().all(|(hash, slot)| slots_of(&filter, *hash).contains(slot)), "step {step}");
+                assert!((0..=LAST.0).all(|slot| filter.is_covered(Slot(slot))), "all are covered throughout");
+            }
+        }
+        assert!((2..15).contains(&successors), "{successors}");
+        assert!(most < 4 * bytes, "{most} bytes where {bytes} did");
+    }
+
+    #[test]
+    fn a_pair_that_cannot_be_spilled_ends_the_coverage_of_its_slot() {
+        let mut filter = Filter::new(all);
+        (0..=LAST.0).for_each(|slot| filter.read(Slot(slot), (0, &[]), None));
+        let mut value = 0_u64;
+        while (0..=LAST.0).all(|slot| filter.is_covered(Slot(slot))) {
+            value += 1;
+            filter.note(hash(&value.to_le_bytes()), Slot(7));
+        }
+        assert!(value > SPILLED_MAX as u64);
+        assert!(!filter.is_covered(Slot(7)));
+        (1..=value).for_each(|value| assert!(slots_of(&filter, hash(&value.to_le_bytes())).contains(&7)));
     }
 }

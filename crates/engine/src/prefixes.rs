@@ -1,7 +1,8 @@
-//! The prefix filters of a shard's tables: noted by every write, filled by queries ([`crate::prefix_filter`]).
+//! The prefix filters of a shard's tables ([`crate::prefix_filter`]): noted by every write, filled a stretch of a slot at a time by whoever asks for it.
 
 use crate::batch::WriteBatch;
 use crate::engine::Engine;
+use crate::error::ReadError;
 use crate::key::{CachePolicy, Kind};
 use crate::prefix_filter::{Filter, PrefixOf, hash, prefixes};
 use crate::scan::{Direction, PartitionScan};
@@ -10,14 +11,33 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-/// Rows of a slot that are read at once.
-const COVERED_AT_ONCE: usize = 1024;
+/// How far [`Engine::cover_slot`] has come with a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Covering {
+    /// No further: the slot has a key without a prefix.
+    Refused,
+    /// There is more to read.
+    Partly,
+    /// To the end.
+    Whole,
+}
+
+/// Rows that were read.
+#[derive(Default)]
+struct Found {
+    rows: usize,
+    hashes: Vec<u64>,
+    /// The key to go on from.
+    next: Option<Vec<u8>>,
+}
 
 /// The filters of all tables that have one.
 #[derive(Default)]
 pub(crate) struct Prefixes {
     filters: RefCell<BTreeMap<TableId, Filter>>,
     bytes: Cell<usize>,
+    /// Whether one of them is full.
+    are_full: Cell<bool>,
 }
 
 impl Prefixes {
@@ -25,8 +45,7 @@ impl Prefixes {
     #[inline]
     pub(crate) fn note(&mut self, batch: &WriteBatch) {
         let filters = self.filters.get_mut();
-        if !filters.is_empty() {
-            note_rows(filters, batch);
+        if !filters.is_empty() && note_rows(filters, batch) {
             self.count();
         }
     }
@@ -38,7 +57,9 @@ impl Prefixes {
     }
 
     fn count(&self) {
-        self.bytes.set(self.filters.borrow().values().map(Filter::bytes).sum());
+        let filters = self.filters.borrow();
+        self.bytes.set(filters.values().map(Filter::bytes).sum());
+        self.are_full.set(filters.values().any(Filter::is_full));
     }
 
     /// What they take of memory.
@@ -47,16 +68,20 @@ impl Prefixes {
     }
 }
 
-fn note_rows(filters: &mut BTreeMap<TableId, Filter>, batch: &WriteBatch) {
+/// Returns whether one of them is full, so that its size may have changed.
+fn note_rows(filters: &mut BTreeMap<TableId, Filter>, batch: &WriteBatch) -> bool {
+    let mut is_full = false;
     for row in batch.rows() {
         let Some(filter) = filters.get_mut(&row.key.table) else { continue };
         let slot = row.key.token.slot();
         if (filter.prefix_of)(row.key.clustering, 0).is_none() {
             filter.uncover(slot);
         } else if !matches!(row.kind, Kind::Tombstone { .. }) {
-            prefixes(filter.prefix_of, row.key.clustering).for_each(|prefix| filter.insert(hash(prefix), slot));
+            prefixes(filter.prefix_of, row.key.clustering).for_each(|prefix| filter.note(hash(prefix), slot));
         }
+        is_full |= filter.is_full();
     }
+    is_full
 }
 
 impl Engine {
@@ -90,55 +115,97 @@ impl Engine {
         slots.retain(|slot| !with[usize::from(slot.0)] && (filter.is_covered(*slot) || !has_rows(*slot)));
     }
 
-    /// Reads some more rows of a slot, which are those of one partition from the key `first` on, into the table's filter. Returns whether it got any
-    /// further: it does not where rows are not in memory.
-    pub fn cover_slot(&self, (table, token, partition): (TableId, Token, &[u8]), first: &[u8], prefix_of: PrefixOf) -> bool {
-        let (slot, mut filters) = (token.slot(), self.prefixes.filters.borrow_mut());
-        let filter = filters.entry(table).or_insert_with(|| Filter::new(prefix_of));
-        let Some(from) = filter.reached(slot, first).map(<[u8]>::to_vec) else { return false };
-        let Some((hashes, next)) = self.prefixes_from((table, token, partition), &from, prefix_of) else { return false };
-        let buckets = filter.buckets();
-        hashes.into_iter().for_each(|hash| filter.insert(hash, slot));
-        // A filter that has grown has forgotten some of them.
-        if filter.buckets() == buckets {
-            match next {
-                Some(next) => filter.reach(slot, next),
-                None => filter.cover(slot),
-            }
+    /// The slots of a table that [`Engine::cover_slot`] has something to read in. They are about rows of the table `of`.
+    pub fn slots_to_cover(&self, (table, of): (TableId, TableId)) -> Vec<Slot> {
+        let mut filters = self.prefixes.filters.borrow_mut();
+        if let Some(filter) = filters.get_mut(&table) {
+            filter.renew(self.table_rows(table));
         }
+        let filter = filters.get(&table);
+        let slots = self.table_slots(of).filter(|slot| filter.is_none_or(|filter| filter.lacks(*slot))).collect();
         drop(filters);
         self.prefixes.count();
-        true
+        slots
     }
 
-    /// Hashes of the prefixes of a partition's next rows, and the key to go on from; no key at the end, and nothing where there is no row to be had.
+    /// Whether a filter is full: slots have to be read again, into a larger one.
+    #[must_use]
+    pub fn has_full_filters(&self) -> bool {
+        self.prefixes.are_full.get()
+    }
+
+    /// All slots of a table have been read that can be: a successor of its filter replaces it.
+    pub fn end_covering(&self, table: TableId) {
+        if let Some(filter) = self.prefixes.filters.borrow_mut().get_mut(&table) {
+            filter.succeed();
+        }
+        self.prefixes.count();
+    }
+
+    /// Reads up to `rows_max` more rows of a slot, which are those of one partition from the key `first` on, into the table's filter.
+    ///
+    /// # Errors
+    /// Rows have to be fetched first, or cannot be read.
+    pub fn cover_slot(
+        &self,
+        (table, token, partition): (TableId, Token, &[u8]),
+        first: &[u8],
+        prefix_of: PrefixOf,
+        rows_max: usize,
+    ) -> Result<Covering, ReadError> {
+        let (slot, mut filters) = (token.slot(), self.prefixes.filters.borrow_mut());
+        let filter = filters.entry(table).or_insert_with(|| Filter::new(prefix_of));
+        filter.renew(self.table_rows(table));
+        let covering = match filter.reached(slot, first).map(<[u8]>::to_vec) {
+            None => Covering::Whole,
+            Some(from) => match self.prefixes_from((table, token, partition), &from, prefix_of, rows_max)? {
+                None => Covering::Refused,
+                Some(found) => {
+                    let covering = if found.next.is_some() { Covering::Partly } else { Covering::Whole };
+                    filter.read(slot, (found.rows as u64, &found.hashes), found.next);
+                    covering
+                }
+            },
+        };
+        drop(filters);
+        self.prefixes.count();
+        Ok(covering)
+    }
+
+    /// The prefixes of a partition's next rows; none if one of them has none.
     fn prefixes_from(
         &self,
         (table, token, partition): (TableId, Token, &[u8]),
         from: &[u8],
         prefix_of: PrefixOf,
-    ) -> Option<(Vec<u64>, Option<Vec<u8>>)> {
+        rows_max: usize,
+    ) -> Result<Option<Found>, ReadError> {
         let (policy, direction) = (CachePolicy::Bypass, Direction::Forward);
         let (from, to) = (Bound::Included(from), Bound::Unbounded);
-        let scan = PartitionScan { table, token, partition, from, to, direction, policy, read_ahead: 1 };
-        let mut cursor = self.scan_partition(&scan).ok()?;
-        let (mut hashes, mut last, mut rows) = (Vec::new(), Vec::new(), 0);
-        while rows < COVERED_AT_ONCE {
+        let scan = PartitionScan { table, token, partition, from, to, direction, policy, read_ahead: rows_max };
+        let mut cursor = self.scan_partition(&scan)?;
+        let (mut found, mut last) = (Found::default(), Vec::new());
+        while found.rows < rows_max {
             match cursor.next() {
-                Ok(Some((clustering, _))) => {
-                    prefix_of(clustering, 0)?;
-                    hashes.extend(prefixes(prefix_of, clustering).map(hash));
-                    rows += 1;
+                Ok(Some((clustering, row))) => {
+                    if prefix_of(clustering, 0).is_none() {
+                        return Ok(None);
+                    }
+                    if !matches!(row.kind, Kind::Tombstone { .. }) {
+                        found.hashes.extend(prefixes(prefix_of, clustering).map(hash));
+                    }
+                    found.rows += 1;
                     last.clear();
                     last.extend_from_slice(clustering);
                 }
-                Ok(None) => return Some((hashes, None)),
-                Err(_) if hashes.is_empty() => return None,
+                Ok(None) => return Ok(Some(found)),
+                Err(error) if found.rows == 0 => return Err(error),
                 Err(_) => break,
             }
         }
         // The next key there can be.
         last.push(0);
-        Some((hashes, Some(last)))
+        found.next = Some(last);
+        Ok(Some(found))
     }
 }

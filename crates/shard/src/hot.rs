@@ -9,7 +9,8 @@
 use base::{Rng, TableId, Token};
 use model::Table;
 use model::operation::{
-    Basis, Context, Direction, NearRows, NearestQuery, Operation, PartitionKey, Position, RowStore, ScannedRow, Stop, Visit, WriteSet,
+    Basis, Context, Covering, Direction, EntryStretch, NearRows, NearestQuery, Operation, PartitionKey, Position, RowStore, ScannedRow,
+    Stop, Visit, WriteSet,
 };
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -288,8 +289,8 @@ impl RowStore for Noted<'_> {
         self.store.slots_without_rows(table, after)
     }
 
-    fn cover_slot(&self, partition: &PartitionKey<'_>, first: &[u8], prefix_of: fn(&[u8], usize) -> Option<&[u8]>) -> bool {
-        self.store.cover_slot(partition, first, prefix_of)
+    fn cover_slot(&self, stretch: &EntryStretch<'_>) -> Result<Covering, Stop> {
+        self.store.cover_slot(stretch)
     }
 
     fn nearest(&self, query: &NearestQuery<'_>) -> Result<Option<NearRows>, Stop> {

@@ -6,7 +6,9 @@ use crate::table_state::Tables;
 use crate::vectors::Vectors;
 use base::{SLOT_COUNT, Slot, TableId, Token};
 use engine::{CachePolicy, Engine, Key, Miss, PartitionScan, ReadError, Row, Sequence, TablePosition, TableScan};
-use model::operation::{Basis, Direction, NearRows, NearestQuery, PartitionKey, Position, RowStore, ScannedRow, Stop, Visit, WriteSet};
+use model::operation::{
+    Basis, Covering, Direction, EntryStretch, NearRows, NearestQuery, PartitionKey, Position, RowStore, ScannedRow, Stop, Visit, WriteSet,
+};
 use model::row::{ElementOrder, RowKind, RowView, merge, without_below};
 use model::{ColumnId, Table};
 use std::cell::{Cell, RefCell};
@@ -243,8 +245,15 @@ impl RowStore for EngineStore<'_> {
         slots
     }
 
-    fn cover_slot(&self, partition: &PartitionKey<'_>, first: &[u8], prefix_of: fn(&[u8], usize) -> Option<&[u8]>) -> bool {
-        self.engine.cover_slot((partition.table, partition.token, partition.bytes), first, prefix_of)
+    fn cover_slot(&self, stretch: &EntryStretch<'_>) -> Result<Covering, Stop> {
+        let EntryStretch { partition, first, prefix_of, rows_max, fetches } = *stretch;
+        match self.engine.cover_slot((partition.table, partition.token, partition.bytes), first, prefix_of, rows_max) {
+            Ok(engine::Covering::Refused) => Ok(Covering::Refused),
+            Ok(engine::Covering::Partly) => Ok(Covering::Partly),
+            Ok(engine::Covering::Whole) => Ok(Covering::Whole),
+            Err(ReadError::Miss(_)) if !fetches => Ok(Covering::Refused),
+            Err(error) => Err(self.stop(error)),
+        }
     }
 
     #[inline]

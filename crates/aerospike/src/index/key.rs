@@ -7,11 +7,12 @@
 //! | … | its digest, encoded as bytes are |
 //! | 2 | bytes of the value |
 
-use super::definition::ValueKind;
+use super::definition::{Definition, ValueKind};
 use crate::geo::{self, CellRange, Shape};
 use base::Token;
-use model::operation::INDEX_VALUE_BYTES_MAX;
+use model::operation::{INDEX_VALUE_BYTES_MAX, PrefixOf};
 use model::record_set::DIGEST_BYTES;
+use model::{Index, Table};
 use std::collections::BTreeSet;
 
 const EMPTY: u8 = 0x20;
@@ -61,8 +62,8 @@ impl EntryRanges {
     }
 
     /// The prefixes of entries by which slots are found, by their number.
-    pub(crate) fn prefix_of(&self) -> fn(&[u8], usize) -> Option<&[u8]> {
-        if self.value.is_some() { prefix_of_value } else { prefix_of_cell }
+    pub(crate) fn prefix_of(&self) -> PrefixOf {
+        prefix_of(self.value.is_some())
     }
 
     /// The first key of a record that comes after this one, or at a token, in a range of one value.
@@ -86,6 +87,16 @@ fn prefixes(cells: &[CellRange], bytes: usize) -> Option<Vec<Vec<u8>>> {
     }
     let key = |cut: &u64| [&[VALUE][..], &cut.to_be_bytes()[8 - bytes..]].concat();
     (found.len() as u64 <= PREFIXES_MAX).then(|| found.iter().map(key).collect())
+}
+
+fn prefix_of(is_of_values: bool) -> PrefixOf {
+    if is_of_values { prefix_of_value } else { prefix_of_cell }
+}
+
+/// The prefixes of an index's entries by which slots are found, by their number; `None` if it is none of this protocol's.
+#[must_use]
+pub fn prefix_of_entries(table: &Table, index: &Index) -> Option<PrefixOf> {
+    Definition::of(table, index).map(|definition| prefix_of(definition.kind != ValueKind::Geo))
 }
 
 /// The prefixes of a cell's entry by which slots are found, by their number.

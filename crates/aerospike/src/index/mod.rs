@@ -13,6 +13,7 @@ mod values;
 pub use change::{IndexChange, IndexRefusal, NAME_BYTES_MAX, index_of_name};
 pub use definition::{Definition, IndexedPart, ValueKind};
 pub(crate) use filter::Filter;
+pub use key::prefix_of_entries;
 pub(crate) use key::{EntryRanges, FIRST_VALUE, place_of_entry};
 pub use values::values_within;
 

@@ -65,6 +65,12 @@ pub(crate) struct EntryKey {
     pub(crate) clustering: Vec<u8>,
 }
 
+/// The prefixes of an entry's key by which slots are found: its value.
+#[must_use]
+pub fn value_prefix(key: &[u8], number: usize) -> Option<&[u8]> {
+    if number == 0 { EntryKey::value(key) } else { None }
+}
+
 impl EntryKey {
     /// Appends the key of an entry of `value`, which stands in `out` already; false if it would be too long.
     pub(crate) fn append(token: Token, partition: &[u8], clustering: &[u8], out: &mut Vec<u8>) -> bool {

@@ -9,6 +9,7 @@
 //! - [`key`]: an entry's key, and the way back to the row.
 //! - [`entries`]: the entries of a row, and the observer that keeps them.
 //! - [`backfill`]: entries for rows that were there before the index, slot by slot.
+//! - [`cover`]: which values a slot has entries of, for the filter that queries ask.
 //! - [`vectors`]: the column of an index on vectors, which has no entries.
 //!
 //! Invariants:
@@ -18,6 +19,7 @@
 mod analysis;
 mod backfill;
 mod class;
+mod cover;
 mod entries;
 mod key;
 mod vectors;
@@ -25,8 +27,10 @@ mod vectors;
 pub(crate) use analysis::Analysis;
 pub use backfill::{Backfill, Backfilled};
 pub use class::{IndexClass, has_entries};
+pub use cover::Cover;
 pub use entries::Entries;
 pub(crate) use entries::indexed_type;
+pub use key::value_prefix;
 pub use vectors::{Vectors, vector_columns};
 
 pub(crate) use key::{EntryKey, FIRST_VALUE, after_value, prefix_key, value_key};

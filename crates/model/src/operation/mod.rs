@@ -21,7 +21,10 @@ mod writes;
 
 pub use batch_log::batch_log;
 pub use coordinator::{Coordinator, Part, Standing, Step};
-pub use index_slot::{INDEX_OVERSIZE_KEY, INDEX_STATE_KEY, INDEX_VALUE_BYTES_MAX, index_slot_key, index_slot_token, is_index_complete};
+pub use index_slot::{
+    Covering, EntryStretch, INDEX_OVERSIZE_KEY, INDEX_STATE_KEY, INDEX_VALUE_BYTES_MAX, PrefixOf, index_slot_key, index_slot_token,
+    is_index_complete,
+};
 pub use indexed_values::{INDEXED_VALUES_MAX, IndexedValues};
 pub use nearest::{NearRow, NearRows, NearestQuery, RowVector, VectorColumn, VectorMetric};
 pub use observer::{RowChange, RowObserver};
@@ -199,10 +202,12 @@ pub trait RowStore {
         Vec::new()
     }
 
-    /// Lets [`RowStore::next_slot`] know some more rows of a slot, which are those of one partition from the key `first` on. `prefix_of` gives the prefixes
-    /// of a key, by their number from 0 on. Returns whether it got any further.
-    fn cover_slot(&self, _partition: &PartitionKey<'_>, _first: &[u8], _prefix_of: fn(&[u8], usize) -> Option<&[u8]>) -> bool {
-        false
+    /// Lets [`RowStore::next_slot`] know some more rows of a slot.
+    ///
+    /// # Errors
+    /// As [`RowStore::scan`].
+    fn cover_slot(&self, _stretch: &EntryStretch<'_>) -> Result<Covering, Stop> {
+        Ok(Covering::Refused)
     }
 
     /// Rows that are likely the nearest of what a query asks for, nearest first, by a graph of their vectors: some may be gone by now or have other vectors, and

@@ -10,7 +10,8 @@ use crate::record::Record;
 use base::{Slot, TableId, Token};
 use model::Table;
 use model::operation::{
-    Direction, INDEX_OVERSIZE_KEY, INDEX_STATE_KEY, PartitionKey, Stop, Visit, index_slot_key, index_slot_token, is_index_complete,
+    Direction, EntryStretch, INDEX_OVERSIZE_KEY, INDEX_STATE_KEY, PartitionKey, Stop, Visit, index_slot_key, index_slot_token,
+    is_index_complete,
 };
 use model::row::RowView;
 use std::collections::BTreeSet;
@@ -19,6 +20,8 @@ use std::collections::BTreeSet;
 const SLOTS_MAX: u32 = 1_024;
 /// A part reads so many stretches of entries into the filter that knows which slots have a value.
 const COVERED_MAX: u32 = 8;
+/// And so many of each.
+const COVERED_ROWS_MAX: usize = 1024;
 /// So many places are picked out of a slot's entries at a time.
 const PICKED_MAX: usize = 256;
 /// A slot with more entries in the range is scanned: those of a range are not in the order of the records.
@@ -145,9 +148,10 @@ impl ByIndex<'_> {
             if !is_complete || self.rows.store.get(&partition, INDEX_OVERSIZE_KEY)?.is_some() {
                 return self.scan(at, visited, found);
             }
-            let is_noted = !self.filter.entries.prefixes.is_empty() && *covered < COVERED_MAX;
-            if is_noted && self.rows.store.cover_slot(&partition, FIRST_VALUE, self.filter.entries.prefix_of()) {
+            if !self.filter.entries.prefixes.is_empty() && *covered < COVERED_MAX {
                 *covered += 1;
+                let (prefix_of, rows_max) = (self.filter.entries.prefix_of(), COVERED_ROWS_MAX);
+                self.rows.store.cover_slot(&EntryStretch { partition, first: FIRST_VALUE, prefix_of, rows_max, fetches: false })?;
             }
         }
         let (mut at, mut reached) = (at.clone(), None);

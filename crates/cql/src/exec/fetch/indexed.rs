@@ -4,14 +4,17 @@ use super::chunk::End;
 use super::cursor::{Cursor, Place};
 use super::entry_ranges::EntryRanges;
 use super::gather::Gather;
-use crate::index::{EntryKey, FIRST_VALUE};
+use crate::index::{EntryKey, FIRST_VALUE, value_prefix};
 use base::{Slot, Token};
 use model::operation::{
-    INDEX_OVERSIZE_KEY, INDEX_STATE_KEY, PartitionKey, RowStore, Stop, Visit, index_slot_key, index_slot_token, is_index_complete,
+    EntryStretch, INDEX_OVERSIZE_KEY, INDEX_STATE_KEY, PartitionKey, RowStore, Stop, Visit, index_slot_key, index_slot_token,
+    is_index_complete,
 };
 
 /// A chunk reads entries of so many slots into the filter.
 const COVERED_MAX: u32 = 8;
+/// And so many of each.
+const COVERED_ROWS_MAX: usize = 1024;
 
 /// A chunk ends after so many slots.
 const SLOTS_MAX: u32 = 1024;
@@ -40,10 +43,10 @@ impl Gather<'_> {
             if is_covered {
                 self.entries_of_slot(store, entries, slot, last)?;
             } else if is_index_complete(store.get(&partition, INDEX_STATE_KEY)?) && store.get(&partition, INDEX_OVERSIZE_KEY)?.is_none() {
-                if covered < COVERED_MAX
-                    && store.cover_slot(&partition, FIRST_VALUE, |key, number| if number == 0 { EntryKey::value(key) } else { None })
-                {
+                if covered < COVERED_MAX {
                     covered += 1;
+                    let (prefix_of, rows_max) = (value_prefix, COVERED_ROWS_MAX);
+                    store.cover_slot(&EntryStretch { partition, first: FIRST_VALUE, prefix_of, rows_max, fetches: false })?;
                 }
                 self.entries_of_slot(store, entries, slot, last)?;
             } else {

@@ -51,6 +51,7 @@ impl Core {
             Asker::Core { core, id } => reactor.send(core, Message::Forwarded { id, outcome }),
             Asker::BatchLog(table) => self.batches_found(reactor, table, outcome),
             Asker::Backfill => self.backfilled(reactor, outcome),
+            Asker::Cover => self.covered(reactor, outcome),
             Asker::ViewEntries(table, slot) => self.view_entries_found(reactor, (table, slot), outcome),
             Asker::ViewBuild => self.view_build_seen(reactor, outcome),
             Asker::Nobody => {}

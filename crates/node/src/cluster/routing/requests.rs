@@ -51,6 +51,8 @@ pub(crate) enum Asker {
     BatchLog(TableId),
     /// This core itself, for a stretch of a slot's backfill.
     Backfill,
+    /// This core itself, for a stretch of a slot that the filter of an index reads.
+    Cover,
     /// This core itself, for the entries that a slot of a table with views has.
     ViewEntries(TableId, Slot),
     /// This core itself, for how far a slot of a view is built.

@@ -18,7 +18,7 @@ use cql::plan::view_plans;
 use cql::wire::{ProtocolVersion, StreamId};
 use engine::Sequence;
 use io::Reactor;
-use model::operation::{IndexedValues, batch_log};
+use model::operation::{IndexedValues, PrefixOf, batch_log};
 use model::{Index, Schema, Table};
 use shard::{Access, DerivedTruncation, Observation, ShardError, VectorIndex};
 use std::collections::{BTreeSet, VecDeque};
@@ -32,6 +32,14 @@ const LOOK_EVERY_US: u64 = 1_000_000;
 /// Tells what entries an index has of a cell, where only the protocol of those who made it knows.
 fn values_within(table: &Table, index: &Index) -> Option<Arc<dyn IndexedValues>> {
     aerospike::index::values_within(table, index).or_else(|| griddb::container::values_within(table, index))
+}
+
+/// The prefixes by which queries find the slots of an index; `None` if none does: each row of a GridDB container is in one slot.
+pub(super) fn prefix_of_entries(table: &Table, index: &Index) -> Option<PrefixOf> {
+    if table.is_container() || !index::has_entries(table, index) {
+        return None;
+    }
+    aerospike::index::prefix_of_entries(table, index).or(Some(index::value_prefix))
 }
 
 /// The observers of a table of the schema.

@@ -3,6 +3,7 @@
 //! The way of a statement: [`Cql`]'s session decodes a frame → `statements` plans it and has it run where its partition is → the reply, at once or
 //! as a [`ReplyHeader`] on a request that waits. `replicas` says whose rows a statement may read, `routes` how it travels, `forwarded` runs those of other cores and members,
 //! `audit` and `audited` say what the audit log tells of them, `rights` and `permitted` say what its client's role may do and see, `guarded` what nobody is to do, `traced` notes what happens to it if that was asked for, `batch_log` finishes logged batches whose coordinator has died, `indexing` gives rows the entries that indexes lack,
+//! `covering` lets the filters of indexes know them,
 //! `view_delivering` delivers what the coordinators of writes have not given to views, `view_building` gives new views the rows that are there.
 
 mod audit;
@@ -10,6 +11,7 @@ mod audited;
 mod batch;
 mod batch_log;
 mod batch_logs;
+mod covering;
 mod failures;
 mod forwarded;
 mod guarded;
@@ -76,13 +78,19 @@ impl ClientProtocol for Cql {
         core.protocols.cql.statements.schema_changed(&core.schema);
         core.protocols.cql.rights.schema_changed();
         core.protocols.cql.backfills.schema_changed();
+        core.protocols.cql.coverings.schema_changed();
         core.protocols.cql.view_updates.schema_changed();
         core.protocols.cql.view_builds.schema_changed();
     }
 
     fn turn<R: Reactor<Message = Message>>(core: &mut Core, reactor: &mut R) -> Option<u64> {
-        let due_us =
-            [core.batches_turn(reactor), core.backfill_turn(reactor), core.view_updates_turn(reactor), core.view_builds_turn(reactor)];
+        let due_us = [
+            core.batches_turn(reactor),
+            core.backfill_turn(reactor),
+            core.covering_turn(reactor),
+            core.view_updates_turn(reactor),
+            core.view_builds_turn(reactor),
+        ];
         due_us.into_iter().flatten().min()
     }
 }

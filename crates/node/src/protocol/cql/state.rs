@@ -1,6 +1,7 @@
 //! What a core keeps for CQL.
 
 use super::batch_logs::BatchLogs;
+use super::covering::Coverings;
 use super::prepared::{CoreStatements, SharedStatements};
 use super::rights::RightsOfRoles;
 use super::slot_builds::SlotBuilds;
@@ -18,6 +19,8 @@ pub(crate) struct CoreState {
     pub(crate) batches: BatchLogs,
     /// Of indexes.
     pub(crate) backfills: SlotBuilds,
+    /// Of indexes, too.
+    pub(super) coverings: Coverings,
     pub(crate) view_updates: ViewUpdates,
     pub(crate) view_builds: SlotBuilds,
     /// What builds the current slot of a view.
@@ -33,6 +36,7 @@ impl CoreState {
             rights: RightsOfRoles::default(),
             batches: BatchLogs::default(),
             backfills: SlotBuilds::default(),
+            coverings: Coverings::default(),
             view_updates: ViewUpdates::default(),
             view_builds: SlotBuilds::default(),
             view_build: None,
