@@ -7,7 +7,7 @@ import threading
 import time
 
 import pytest
-from cassandra import ConsistencyLevel
+from cassandra import ConsistencyLevel, InvalidRequest
 from cassandra.policies import RetryPolicy
 
 import server as servers
@@ -18,6 +18,7 @@ from test_java import JavaDriver
 from test_operations import SECONDS_MAX, is_healthy, member, status, tarndb
 
 OLDER = os.environ.get("TARNDB_OLDER_BINARY")
+LONG_VECTORS_SINCE = 23
 
 
 class Tally:
@@ -90,12 +91,16 @@ def assert_drivers_know(cluster, nodes):
 def restart_in_turn(cluster, progress, binary: str = servers.binary()):
     for node in cluster.nodes:
         progress()
-        node.terminate()
-        progress()
-        node.binary = binary
-        node.start()
-        cluster.settle()
-        until("it is healthy", lambda node=node: is_healthy(node), SECONDS_MAX, 0.2)
+        replace(cluster, node, binary, progress)
+
+
+def replace(cluster, node, binary: str, progress=lambda: None):
+    node.terminate()
+    progress()
+    node.binary = binary
+    node.start()
+    cluster.settle()
+    until("it is healthy", lambda: is_healthy(node), SECONDS_MAX, 0.2)
 
 
 def test_a_rolling_restart(cluster):
@@ -114,6 +119,27 @@ def test_an_older_release_is_replaced_a_member_at_a_time(start_cluster):
     cluster.assert_members_agree(ledger.keys)
     newer = {status(node)["cluster"]["protocol_version"] for node in cluster.nodes}
     assert len(newer) == 1 and newer.pop() >= older
+
+
+@pytest.mark.skipif(not OLDER, reason="TARNDB_OLDER_BINARY names the program of a release before this one")
+def test_vectors_that_an_older_release_does_not_know_wait_for_the_last_member(start_cluster):
+    cluster = start_cluster(binary=OLDER)
+    cluster.create()
+    if status(cluster.nodes[0])["cluster"]["protocol_version"] >= LONG_VECTORS_SINCE:
+        pytest.skip("that release knows them")
+    create = "CREATE TABLE k.long (a int PRIMARY KEY, v vector<float, 70000>)"
+    *first, last = cluster.nodes
+    for node in first:
+        replace(cluster, node, servers.binary())
+        # The second is what older members say.
+        refusals = "once every member of the cluster runs a program that knows such|may have at most 65535 dimensions"
+        with cluster.session() as session, pytest.raises(InvalidRequest, match=refusals):
+            session.execute(create)
+    replace(cluster, last, servers.binary())
+    with cluster.session() as session:
+        session.execute(create)
+        session.execute("INSERT INTO k.long (a, v) VALUES (1, %s)", ([0.5] * 70_000,))
+        assert session.execute("SELECT v FROM k.long").one().v == [0.5] * 70_000
 
 
 def test_a_member_is_drained_and_removed(start_cluster):

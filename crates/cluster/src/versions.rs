@@ -28,6 +28,7 @@
 //! | 20 | containers may be partitioned tables, and records may be locked by transactions |
 //! | 21 | bins of record sets may be texts of GeoJSON, with indexes of places and regions |
 //! | 22 | a replica says in which slots it has damaged rows (frame 70) |
+//! | 23 | the schema may have vectors of more than 65,535 dimensions |
 
 use std::fmt;
 
@@ -40,7 +41,7 @@ pub struct Versions {
 
 impl Versions {
     /// What this program knows.
-    pub const KNOWN: Self = Self::new(4, 22);
+    pub const KNOWN: Self = Self::new(4, 23);
 
     /// From `oldest` to `latest`.
     ///

@@ -22,4 +22,4 @@ pub use schema::{
     CDC_LOG_OPTION, CDC_OPTION, CONTAINER_OPTION, Column, ColumnKind, DROPPED_AT_OPTION, DroppedColumn, Index, IndexPart, KeptOption,
     Keyspace, Order, PARTITIONING_ENTRY, Replication, Role, Schema, Table, TableOptions, View,
 };
-pub use types::{DataType, Frozen, TYPE_DEPTH_MAX, TYPE_PARTS_MAX, UserType};
+pub use types::{DataType, Frozen, TYPE_DEPTH_MAX, TYPE_PARTS_MAX, UserType, VECTOR_DIMENSIONS_MAX};

@@ -1,6 +1,7 @@
 //! The schema: keyspaces, tables, columns. Immutable values; a change makes a new [`Schema`] that shares what it did not touch.
 
 mod column;
+mod long_vectors;
 mod role;
 mod table;
 

@@ -11,6 +11,8 @@ pub const TYPE_DEPTH_MAX: usize = 31;
 /// How many parts a type may have when every user type in it is written out: types that contain one another twice, level by level,
 /// would grow without bound.
 pub const TYPE_PARTS_MAX: usize = 10_000;
+/// How many elements a vector may have: as many as an int can count. A value of it is as long as its elements are, so a request bounds it.
+pub const VECTOR_DIMENSIONS_MAX: u32 = i32::MAX as u32;
 
 /// The type of a column or of a part of one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -65,8 +67,8 @@ pub enum DataType {
     Tuple(Arc<[DataType]>),
     /// Named fields, declared in a keyspace.
     Udt(Arc<UserType>, Frozen),
-    /// A fixed number of elements of one type, always frozen.
-    Vector(Arc<DataType>, u16),
+    /// A fixed number of elements of one type, always frozen: from 1 to [`VECTOR_DIMENSIONS_MAX`].
+    Vector(Arc<DataType>, u32),
     /// A Cassandra class that TarnDB stores as bytes.
     Custom(Arc<str>),
 }

@@ -1,6 +1,7 @@
-"""ORDER BY … ANN OF by graphs of vectors: recall against exact answers, filters, changes of rows, restarts."""
+"""ORDER BY … ANN OF by graphs of vectors: recall against exact answers, filters, changes of rows, restarts; and vectors of very many dimensions."""
 
 import http.client
+import json
 import math
 import os
 import pathlib
@@ -10,7 +11,9 @@ import struct
 import time
 
 import pytest
+from cassandra import InvalidRequest
 from cassandra.concurrent import execute_concurrent_with_args
+from cassandra.protocol import SyntaxException
 
 import server
 from conftest import when_back
@@ -256,3 +259,54 @@ def test_ranges_partitions_and_tables_that_are_deleted(shared_session, keyspace)
     shared_session.execute(f"DROP INDEX {keyspace}.of_wide")
     with pytest.raises(Exception, match="requires the column to be indexed"):
         shared_session.execute(f"SELECT p FROM {model.name} ORDER BY v ANN OF {list(new_vector(chance))} LIMIT 3")
+
+
+LONG = 70_000
+
+
+def test_long_vectors_come_back(shared_session, table, run):
+    """Two bytes do not count their dimensions."""
+    name = table(f"k int PRIMARY KEY, v vector<float, {LONG}>, t vector<text, {LONG}>")
+    insert = shared_session.prepare(f"INSERT INTO {name} (k, v, t) VALUES (?, ?, ?)")
+    numbers, texts = [number / 4 for number in range(LONG)], [str(number) for number in range(LONG)]
+    shared_session.execute(insert, (1, numbers, texts))
+    shared_session.execute(f"INSERT INTO {name} (k, v) VALUES (2, {numbers})")
+    assert run(f"SELECT v, t FROM {name} WHERE k = 1") == [(numbers, texts)]
+    assert run(f"SELECT v, t FROM {name} WHERE k = 2") == [(numbers, None)]
+    [(row,)] = run(f"SELECT JSON v, t FROM {name} WHERE k = 1")
+    assert json.loads(row) == {"v": numbers, "t": texts}
+    assert run(f"SELECT similarity_euclidean(v, {numbers}) FROM {name} WHERE k = 1") == [(1.0,)]
+    # As many elements as two bytes make of the dimension.
+    short = LONG - 65_536
+    with pytest.raises(InvalidRequest, match=f"expected {LONG} elements, but given {short}"):
+        shared_session.execute(f"INSERT INTO {name} (k, v) VALUES (3, {numbers[:short]})")
+
+
+@pytest.mark.restart
+def test_a_vector_of_the_most_dimensions_costs_what_its_values_have(connect, shared_session, table, restart):
+    most = 2**31 - 1
+    name = table(f"k int PRIMARY KEY, v vector<float, {most}>, t vector<frozen<vector<text, {most}>>, {most}>")
+    with pytest.raises(SyntaxException, match="NumberFormatException"):
+        table(f"k int PRIMARY KEY, v vector<float, {most + 1}>")
+    write = f"INSERT INTO {name} (k, v, t) VALUES (1, %s, null)"
+
+    def check(session):
+        assert f"vector<float, {most}>" in session.execute(f"DESCRIBE TABLE {name}").one().create_statement
+        assert session.execute(f"SELECT k, v, t FROM {name}").one() == (1, None, None)
+        assert json.loads(session.execute(f"SELECT JSON v, t FROM {name}").one()[0]) == {"v": None, "t": None}
+        for statement, message in [
+            (write % "[1, 2]", f"expected {most} elements, but given 2"),
+            (f"INSERT INTO {name} JSON '{{\"k\": 1, \"v\": [1, 2]}}'", f"expected {most} but given 2"),
+            (write % "0x00000000", "Invalid HEX constant"),
+            (f"SELECT similarity_cosine(v, [1, 2]) FROM {name}", "All arguments must have the same vector dimensions"),
+        ]:
+            with pytest.raises(InvalidRequest, match=message):
+                session.execute(statement)
+
+    shared_session.execute(write % "null")
+    check(shared_session)
+    restart("kill")
+    with connect() as session:
+        when_back(session, f"SELECT k FROM {name} WHERE k = 1")
+        check(session)
+        session.execute(f"DROP TABLE {name}")

@@ -45,6 +45,8 @@ const RECORD_TRANSACTIONS_SINCE: u16 = 20;
 /// The version in which bins may be texts of GeoJSON, with indexes of places and regions: who does not know them would give clients texts without a head, and make
 /// entries of texts.
 const GEOSPATIAL_SINCE: u16 = 21;
+/// The version in which vectors may have more dimensions than two bytes count.
+const LONG_VECTORS_SINCE: u16 = 23;
 
 impl State {
     /// Whether every member knows what roles are.
@@ -143,6 +145,12 @@ impl State {
         self.protocol_version() >= GEOSPATIAL_SINCE
     }
 
+    /// Whether every member knows vectors of more than 65,535 dimensions.
+    #[must_use]
+    pub fn knows_long_vectors(&self) -> bool {
+        self.protocol_version() >= LONG_VECTORS_SINCE
+    }
+
     /// Whether every member knows all that a schema has.
     fn knows_all_of(&self, schema: &Schema) -> bool {
         (schema.roles.is_empty() || self.knows_roles())
@@ -161,6 +169,7 @@ impl State {
             && (schema.wasm_functions().next().is_none() || self.knows_wasm())
             && (!schema.has_record_transactions() || self.knows_record_transactions())
             && (!schema.has_geospatial_bins() || self.knows_geospatial())
+            && (!schema.has_long_vectors() || self.knows_long_vectors())
     }
 
     pub(crate) fn change_schema(&mut self, expected: u128, document: &[u8]) -> Outcome {

@@ -79,10 +79,9 @@ impl TypeResolver<'_> {
             }
             TypeName::Vector { element, dimension } => {
                 let element = self.field(element, DdlError::Type(TypeError::CounterInVector))?;
-                match u16::try_from(*dimension) {
-                    _ if *dimension <= 0 => Err(DdlError::Type(TypeError::VectorWithoutDimension(*dimension))),
-                    Ok(dimension) => Ok(DataType::Vector(Arc::new(element), dimension)),
-                    Err(_) => Err(DdlError::Type(TypeError::VectorTooLong { dimension: *dimension, maximum: u16::MAX })),
+                match u32::try_from(*dimension) {
+                    Ok(dimension @ 1..) => Ok(DataType::Vector(Arc::new(element), dimension)),
+                    _ => Err(DdlError::Type(TypeError::VectorWithoutDimension(*dimension))),
                 }
             }
             TypeName::User(name) => {

@@ -116,7 +116,7 @@ impl Made<'_> {
         match type_name {
             TypeName::Vector { dimension, .. } => {
                 let what = format!("{kind} {}", name.as_str());
-                self.guard.limit(Limit::VectorDimensions, &what, dimension.unsigned_abs())
+                self.guard.limit(Limit::VectorDimensions, &what, dimension.unsigned_abs().into())
             }
             TypeName::List(inner) | TypeName::Set(inner) | TypeName::Frozen(inner) => self.vectors(kind, name, inner),
             TypeName::Map(key, value) => {

@@ -26,7 +26,7 @@ impl Vectors {
         let has_graph = column.kind == ColumnKind::Regular && **element == DataType::Float && !has_entries(table, index);
         has_graph.then(|| Self {
             column: column.id,
-            dimensions: usize::from(*dimensions),
+            dimensions: *dimensions as usize,
             similarity: Similarity::of(index),
             is_clustered: table.clustering_len > 0,
         })

@@ -92,9 +92,9 @@ pub enum SyntaxErrorKind {
         name: Box<str>,
     },
     /// An integer that its place cannot hold.
-    #[error("integer {text} is out of range")]
+    #[error("NumberFormatException For input string: \"{text}\"")]
     IntegerOutOfRange {
-        /// The digits, shortened.
+        /// The digits with their sign, shortened.
         text: Box<str>,
     },
     /// A number with a point or an exponent that no double can hold.

@@ -22,7 +22,7 @@ impl Planner<'_> {
         match (term, wanted) {
             (Term::Literal(literal), _) => neutral(literal).is_none_or(|literal| literal.fit(wanted) != Fit::None),
             (Term::List(parts), DataType::List(element, _)) => all(parts, element),
-            (Term::List(parts), DataType::Vector(element, dimension)) => parts.len() == usize::from(*dimension) && all(parts, element),
+            (Term::List(parts), DataType::Vector(element, dimension)) => parts.len() == *dimension as usize && all(parts, element),
             (Term::Set(parts), DataType::Set(element, _)) => all(parts, element),
             (Term::Set(parts), DataType::Map(..)) => parts.is_empty(),
             (Term::Map(entries), DataType::Map(key_type, value_type, _)) => {

@@ -58,7 +58,7 @@ impl Planner<'_> {
                 Ok(Term::List(self.terms(elements, element, &element_name)?))
             }
             DataType::Vector(element, dimension) => {
-                if elements.len() != usize::from(*dimension) {
+                if elements.len() != *dimension as usize {
                     return Err(CqlError::Invalid(format!(
                         "Invalid vector literal for {name} of type {receiver}; expected {dimension} elements, but given {}",
                         elements.len()

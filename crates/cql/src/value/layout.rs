@@ -47,7 +47,8 @@ pub fn fixed_length(ty: &DataType) -> Option<usize> {
         DataType::Int | DataType::Float => Some(4),
         DataType::BigInt | DataType::Timestamp | DataType::Double => Some(8),
         DataType::Uuid | DataType::TimeUuid => Some(16),
-        DataType::Vector(element, dimension) => fixed_length(element)?.checked_mul(usize::from(*dimension)),
+        // Vectors of vectors can be longer than any bytes are; they have a fixed size even so.
+        DataType::Vector(element, dimension) => Some(fixed_length(element)?.saturating_mul(*dimension as usize)),
         _ => None,
     }
 }
@@ -148,7 +149,7 @@ pub fn fields(bytes: &[u8]) -> Fields<'_> {
 #[derive(Clone, Debug)]
 pub struct VectorElements<'a> {
     rest: &'a [u8],
-    left: u16,
+    left: u32,
     fixed: Option<usize>,
 }
 
@@ -175,6 +176,6 @@ impl<'a> VectorElements<'a> {
 
 /// The elements of a `vector<element, dimension>`.
 #[must_use]
-pub fn vector_elements<'a>(element: &DataType, dimension: u16, bytes: &'a [u8]) -> VectorElements<'a> {
+pub fn vector_elements<'a>(element: &DataType, dimension: u32, bytes: &'a [u8]) -> VectorElements<'a> {
     VectorElements { rest: bytes, left: dimension, fixed: fixed_length(element) }
 }

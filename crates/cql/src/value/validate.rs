@@ -258,13 +258,13 @@ fn take_field<'a>(rest: &mut &'a [u8], position: usize, field: impl Fn() -> Fiel
     layout::take_value(rest).ok_or_else(|| ValueError::FieldShort { position, field: field() })
 }
 
-fn vector(ty: &DataType, element: &DataType, dimension: u16, bytes: &[u8], depth: usize) -> Result<(), ValueError> {
+fn vector(ty: &DataType, element: &DataType, dimension: u32, bytes: &[u8], depth: usize) -> Result<(), ValueError> {
     if bytes.is_empty() {
         return Err(ValueError::VectorEmpty);
     }
     let mut parts = layout::vector_elements(element, dimension, bytes);
     if let Some(size) = layout::fixed_length(element) {
-        let needed = size.saturating_mul(usize::from(dimension));
+        let needed = size.saturating_mul(dimension as usize);
         if bytes.len() < needed {
             return Err(ValueError::VectorShort { ty: ty.clone() });
         }
@@ -276,6 +276,7 @@ fn vector(ty: &DataType, element: &DataType, dimension: u16, bytes: &[u8], depth
             return Ok(());
         }
     }
+    // Each round takes at least one byte, so the bytes end the loop, however large the dimension is.
     for _ in 0..dimension {
         let part = parts.next().ok_or_else(|| ValueError::VectorShort { ty: ty.clone() })?;
         validate_rest(element, part, depth + 1)?;

@@ -5,7 +5,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use model::{DataType, Frozen, UserType};
+use model::{DataType, Frozen, UserType, VECTOR_DIMENSIONS_MAX};
 
 /// The deepest nesting of types that is read.
 pub const TYPE_DEPTH_MAX: u32 = 64;
@@ -151,7 +151,8 @@ impl<'a> Parser<'a> {
             "VectorType" => {
                 let element = Arc::new(self.class(depth + 1)?);
                 self.expect(',')?;
-                DataType::Vector(element, self.word().parse().ok()?)
+                let dimension = self.word().parse().ok().filter(|dimension| (1..=VECTOR_DIMENSIONS_MAX).contains(dimension))?;
+                DataType::Vector(element, dimension)
             }
             "UserType" => DataType::Udt(Arc::new(self.user_type(depth)?), Frozen::No),
             _ => return None,

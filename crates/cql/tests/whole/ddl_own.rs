@@ -4,7 +4,7 @@ use crate::schema_support::Session;
 use base::Compression;
 use cql::CqlError;
 use cql::ddl::{content_version, entry_compression, page_compression};
-use model::{CONTAINER_OPTION, ColumnId, DataType, Frozen, KeptOption, Schema, schema_blob};
+use model::{CONTAINER_OPTION, ColumnId, DataType, Frozen, KeptOption, Schema, VECTOR_DIMENSIONS_MAX, schema_blob};
 use std::sync::Arc;
 
 fn app() -> Session {
@@ -167,7 +167,28 @@ fn what_cannot_be_says_so() {
     assert_eq!(invalid(&mut session, "CREATE TRIGGER x ON nothing USING 'a.B'"), "Table 'nothing' doesn't exist");
     assert!(invalid(&mut session, "CREATE TABLE u (k int PRIMARY KEY, v vector<counter, 2>)").contains("Counters are not allowed"));
     assert!(invalid(&mut session, "CREATE TABLE u (k vector<duration, 2> PRIMARY KEY)").contains("duration type is not supported"));
-    assert!(invalid(&mut session, "CREATE TABLE u (k int PRIMARY KEY, v vector<float, 70000>)").contains("at most 65535 dimensions"));
+}
+
+#[test]
+fn vectors_have_as_many_dimensions_as_an_int_can_count() {
+    let mut session = app();
+    for dimension in [-2_147_483_648_i64, -1, 0] {
+        let message = invalid(&mut session, &format!("CREATE TABLE t (k int PRIMARY KEY, v vector<float, {dimension}>)"));
+        assert_eq!(message, format!("vectors may only have positive dimensions; given {dimension}"));
+    }
+    session.all(&[
+        "CREATE TABLE t (k int PRIMARY KEY, v vector<float, 65535>)",
+        "CREATE TABLE u (k int PRIMARY KEY, v vector<float, 65536>)",
+        "CREATE TYPE w (v vector<text, 2147483647>)",
+        "ALTER TABLE t ADD c 'org.apache.cassandra.db.marshal.VectorType(org.apache.cassandra.db.marshal.FloatType , 2147483647)'",
+    ]);
+    let longest = |element| DataType::Vector(Arc::new(element), VECTOR_DIMENSIONS_MAX);
+    assert_eq!(session.schema.table("app", "t").unwrap().column("c").unwrap().1.data_type, longest(DataType::Float));
+    assert_eq!(session.schema.keyspaces["app"].types["w"].fields[0].1, longest(DataType::Text));
+    assert_eq!(schema_blob::decode(&schema_blob::encode(&session.schema)).unwrap(), *session.schema);
+    let zero =
+        "CREATE TABLE x (k int PRIMARY KEY, v 'org.apache.cassandra.db.marshal.VectorType(org.apache.cassandra.db.marshal.FloatType , 0)')";
+    assert!(session.run(zero).is_err());
 }
 
 #[test]

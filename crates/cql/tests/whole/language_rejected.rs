@@ -37,7 +37,9 @@ fn messages_name_line_column_and_token() {
         ("CREATE TABLE t (a int) WITH x = 1 AND X = 2", "line 1:38 Multiple definitions for property 'x'"),
         ("CREATE TABLE t (a int) WITH x = {'a': 1, 'a': 2}", "line 1:41 Multiple definitions for property 'a'"),
         ("CREATE TYPE complex (a int)", "line 1:12 Invalid (reserved) user type name complex"),
-        ("CREATE TABLE t (a vector<float, 99999999999>)", "line 1:32 integer 99999999999 is out of range"),
+        ("CREATE TABLE t (a vector<float, 2147483648>)", "line 1:32 NumberFormatException For input string: \"2147483648\""),
+        ("CREATE TABLE t (a vector<float, -2147483649>)", "line 1:33 NumberFormatException For input string: \"-2147483649\""),
+        ("CREATE TABLE t (a vector<float, 99999999999>)", "line 1:32 NumberFormatException For input string: \"99999999999\""),
         (
             "CREATE ROLE r WITH PASSWORD = 'x' AND HASHED PASSWORD = 'y'",
             "line 1:38 Options 'password' and 'hashed password' are mutually exclusive",

@@ -276,3 +276,26 @@ fn pages_of_a_grouped_distinct_give_each_partition_once() {
         assert_eq!(rows, ["1 1", "2 1", "4 1"], "pages of {page}");
     }
 }
+
+/// Nothing is as long as a vector's dimension but a vector.
+#[test]
+fn vectors_of_many_dimensions_are_written_and_compared() {
+    let mut node = Node::new(1);
+    node.define("CREATE TABLE x (k int PRIMARY KEY, v vector<float, 70000>, t vector<text, 2147483647>)");
+    let vector = |number: &str| format!("[{}]", vec![number; 70_000].join(", "));
+    node.write(&format!("INSERT INTO x (k, v, t) VALUES (1, {}, null)", vector("1.5")));
+    node.write(&format!("INSERT INTO x JSON '{{\"k\": 2, \"v\": {}, \"t\": null}}'", vector("2.5")));
+    let [one, two] = ["1.5", "2.5"].map(vector);
+    assert_eq!(node.select("SELECT k, v, t FROM x"), [format!("1 {one} null"), format!("2 {two} null")]);
+    assert_eq!(node.select(&format!("SELECT k FROM x WHERE v = {one} ALLOW FILTERING")), ["1"]);
+    assert_eq!(node.select(&format!("SELECT similarity_euclidean(v, {one}) FROM x WHERE k = 1")), ["1.0"]);
+    assert_eq!(node.select("SELECT toJson(t) FROM x WHERE k = 1"), ["'null'"]);
+    let error = "Invalid vector literal for t of type vector<text, 2147483647>; expected 2147483647 elements, but given 2";
+    assert_eq!(node.error("SELECT * FROM x WHERE t = ['a', 'b'] ALLOW FILTERING"), error);
+    let error = "Invalid vector literal for v of type vector<float, 70000>; expected 70000 elements, but given 4464";
+    assert_eq!(node.error(&format!("SELECT * FROM x WHERE v = [{}] ALLOW FILTERING", vec!["1"; 4464].join(","))), error);
+    assert_eq!(
+        node.error(&format!("SELECT similarity_cosine(v, [{}]) FROM x", vec!["1"; 4464].join(","))),
+        "All arguments must have the same vector dimensions"
+    );
+}

@@ -6,7 +6,7 @@ use cql::value::function::{Argument, Environment, FunctionError, FunctionSpec, O
 use cql::value::script::Meter;
 use cql::value::text::to_literal;
 use cql::value::{Literal, compare, validate};
-use model::{DataType, Frozen};
+use model::{DataType, Frozen, VECTOR_DIMENSIONS_MAX};
 
 fn resolve_golden(name: &str, types: &[DataType]) -> Result<FunctionSpec, FunctionError> {
     let arguments: Vec<Argument<'_>> = types.iter().map(Argument::Type).collect();
@@ -476,9 +476,11 @@ fn default_masks_are_values() {
         validate(&ty, &mask).unwrap_or_else(|error| panic!("{ty}: {error}"));
     }
     let nested = (0..4).fold(Int, |ty, _| Vector(ty.into(), 8192));
-    let spec = resolve("mask_default", &[Argument::Type(&nested)], None).expect("a function of any type");
-    let error = evaluate(&spec, &[None]).expect_err("petabytes");
-    assert_eq!(error.to_string(), "The default of the type has more than 1048576 bytes, the limit of mask_default");
+    for ty in [nested, Vector(Float.into(), VECTOR_DIMENSIONS_MAX), Vector(Text.into(), VECTOR_DIMENSIONS_MAX)] {
+        let spec = resolve("mask_default", &[Argument::Type(&ty)], None).expect("a function of any type");
+        let error = evaluate(&spec, &[None]).expect_err("gigabytes");
+        assert_eq!(error.to_string(), "The default of the type has more than 1048576 bytes, the limit of mask_default");
+    }
 }
 
 #[test]

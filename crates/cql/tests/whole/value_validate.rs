@@ -1,8 +1,11 @@
 //! Which bytes are values: against Cassandra's answers, and against damage.
 
 use crate::value_support::*;
-use cql::value::{TYPE_DEPTH_MAX, ValueError, normalize, validate};
-use model::{DataType, Frozen};
+use cql::value::comparable::{decode, encode};
+use cql::value::json::to_json;
+use cql::value::text::to_literal;
+use cql::value::{TYPE_DEPTH_MAX, ValueError, compare, normalize, validate};
+use model::{DataType, Frozen, VECTOR_DIMENSIONS_MAX};
 use std::sync::Arc;
 
 /// What Cassandra accepts, or fails on with an internal error, and TarnDB refuses with a message of its own.
@@ -92,4 +95,34 @@ fn nesting_beyond_the_limit_is_refused() {
     };
     assert_eq!(validate(&nested(TYPE_DEPTH_MAX), &value(TYPE_DEPTH_MAX)), Ok(()));
     assert_eq!(validate(&nested(TYPE_DEPTH_MAX + 1), &value(TYPE_DEPTH_MAX + 1)), Err(ValueError::Depth));
+}
+
+/// A vector's bytes end what is done with them, and not its dimension, which may be that of gigabytes.
+#[test]
+fn vectors_are_as_long_as_their_bytes() {
+    let long = |element| DataType::Vector(Arc::new(element), 70_000);
+    let floats: Vec<u8> = (0..70_000).flat_map(|number| (number as f32).to_be_bytes()).collect();
+    let texts: Vec<u8> = (0..70_000).flat_map(|_| [1, b'x']).collect();
+    for (ty, bytes) in [(long(DataType::Float), floats), (long(DataType::Text), texts)] {
+        assert_eq!(normalize(&ty, &bytes).unwrap(), bytes);
+        let (mut key, mut back) = (Vec::new(), Vec::new());
+        encode(&ty, &bytes, false, &mut key);
+        decode(&ty, false, &mut key.as_slice(), &mut back).unwrap();
+        assert_eq!(back, bytes);
+        assert!(compare(&ty, &bytes, &bytes).is_eq());
+        assert!(validate(&ty, &bytes[..bytes.len() - 1]).is_err() && validate(&ty, &[&bytes[..], &[0]].concat()).is_err());
+    }
+    let longest = |element| DataType::Vector(Arc::new(element), VECTOR_DIMENSIONS_MAX);
+    let nested = longest(longest(longest(DataType::Float)));
+    for ty in [longest(DataType::Float), longest(DataType::Text), longest(DataType::TimeUuid), nested, longest(longest(DataType::Blob))] {
+        for bytes in [&[][..], &[0; 16], &[1; 1000]] {
+            validate(&ty, bytes).expect_err("gigabytes are missing");
+            let (mut key, mut back) = (Vec::new(), Vec::new());
+            encode(&ty, bytes, false, &mut key);
+            let (literal, json) = (to_literal(&ty, Some(bytes)), to_json(&ty, Some(bytes)));
+            assert!(literal.len() + json.len() + key.len() < 10_000, "{ty}");
+            decode(&ty, false, &mut key.as_slice(), &mut back).unwrap();
+            assert_eq!(back, bytes, "{ty}");
+        }
+    }
 }

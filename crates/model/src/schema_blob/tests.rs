@@ -447,3 +447,41 @@ fn limits_of_roles_have_the_format_of_their_golden_file_and_need_a_program_that_
     let error = decode(&sealed(&document.replace("reads_per_second", "leaps_per_second"))).unwrap_err();
     assert!(matches!(&error, SchemaBlobError::UnknownPermission { role } if role == "Jo"), "{error}");
 }
+
+/// A schema whose table has a vector of so many dimensions.
+fn with_vector(dimension: u32) -> Schema {
+    let mut schema = full();
+    let keyspace = Arc::make_mut(schema.keyspaces.get_mut("app").unwrap());
+    let columns = &mut Arc::make_mut(keyspace.tables.get_mut("orders").unwrap()).columns;
+    let column = columns.iter_mut().find(|column| column.name == "v").unwrap();
+    column.data_type = DataType::Vector(Arc::new(DataType::Float), dimension);
+    schema
+}
+
+#[test]
+fn long_vectors_have_the_format_of_their_golden_file_and_need_a_program_that_knows_them() {
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/schema-11.json");
+    let schema = with_vector(65_536);
+    if std::env::var_os("TARNDB_WRITE_GOLDEN").is_some() {
+        std::fs::write(golden, encode(&schema)).unwrap();
+    }
+    let stored = std::fs::read(golden).unwrap();
+    assert_eq!(String::from_utf8_lossy(&encode(&schema)), String::from_utf8_lossy(&stored));
+    assert_eq!(decode(&stored).unwrap(), schema);
+    assert!(document_of(&schema).contains("\"format\": 11") && document_of(&schema).contains("\"dimension\": 65536"));
+}
+
+#[test]
+fn vectors_of_two_bytes_are_stored_as_before_and_those_of_more_than_an_int_are_refused() {
+    assert_eq!(document_of(&with_vector(65_535)), document_of(&full()).replace("\"dimension\": 3", "\"dimension\": 65535"));
+    assert_eq!(decode(&encode(&with_vector(65_535))).unwrap(), with_vector(65_535));
+    assert_eq!(decode(&encode(&with_vector(i32::MAX as u32))).unwrap(), with_vector(i32::MAX as u32));
+    let document = document_of(&with_vector(65_536));
+    assert_eq!(fault_of(&document.replace(": 65536", ": 2147483648")), Inconsistency::TypeBounds);
+    for dimension in ["-1", "4294967296", "1.5", "\"3\""] {
+        let error = decode(&sealed(&document.replace(": 65536", &format!(": {dimension}")))).unwrap_err();
+        assert!(matches!(error, SchemaBlobError::Json(_)), "{error}");
+    }
+    let error = decode(&sealed(&document.replace("\"format\": 11", "\"format\": 12"))).unwrap_err();
+    assert!(matches!(error, SchemaBlobError::Newer { found: 12, supported: 11 }), "{error}");
+}

@@ -1,7 +1,7 @@
 //! Types in the schema blob, and the user types that a keyspace declares.
 
 use super::Inconsistency;
-use crate::types::{DataType, Frozen, TYPE_DEPTH_MAX, UserType};
+use crate::types::{DataType, Frozen, TYPE_DEPTH_MAX, UserType, VECTOR_DIMENSIONS_MAX};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub(super) enum TypeDocument {
     Map { key: Box<TypeDocument>, value: Box<TypeDocument>, frozen: bool },
     Tuple(Vec<TypeDocument>),
     Udt { name: String, frozen: bool },
-    Vector { element: Box<TypeDocument>, dimension: u16 },
+    Vector { element: Box<TypeDocument>, dimension: u32 },
     Custom(String),
 }
 
@@ -152,6 +152,7 @@ impl Resolver<'_> {
                 DataType::Tuple(fields.into_iter().map(|field| self.data_type(field, depth + 1)).collect::<Result<_, _>>()?)
             }
             TypeDocument::Udt { name, frozen } => DataType::Udt(self.user_type(&name, depth)?, frozen_if(frozen)),
+            TypeDocument::Vector { dimension, .. } if dimension > VECTOR_DIMENSIONS_MAX => return Err(Inconsistency::TypeBounds),
             TypeDocument::Vector { element, dimension } => DataType::Vector(self.part(*element, depth)?, dimension),
             TypeDocument::Custom(class) => DataType::Custom(class.into()),
         })

@@ -81,6 +81,7 @@ fn check_members(wanted: &Schema, environment: &SchemaEnvironment<'_>) -> Result
         ("partitioned tables of GridDB's clients", wanted.has_partitioned_containers() && !environment.knows_partitioned_containers),
         ("transactions over records", wanted.has_record_transactions() && !environment.knows_record_transactions),
         ("GeoJSON as texts", wanted.has_geospatial_bins() && !environment.knows_geospatial),
+        ("vectors of more than 65,535 dimensions", wanted.has_long_vectors() && !environment.knows_long_vectors),
         ("masked columns", wanted.has_masks() && !environment.knows_masks),
     ])
 }

@@ -134,6 +134,8 @@ pub struct SchemaEnvironment<'a> {
     pub(crate) knows_record_transactions: bool,
     /// Whether every member knows GeoJSON as texts, and indexes of places and regions.
     pub(crate) knows_geospatial: bool,
+    /// Whether every member knows vectors of more than 65,535 dimensions.
+    pub(crate) knows_long_vectors: bool,
 }
 
 /// A change that can be made.

@@ -153,6 +153,7 @@ impl Core {
                         .as_ref()
                         .is_none_or(|cluster| cluster.newest_state().knows_record_transactions()),
                     knows_geospatial: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_geospatial()),
+                    knows_long_vectors: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_long_vectors()),
                 };
                 let ResolvedChange { update, warnings } = change.resolve(&self.schema, &mut environment)?;
                 Ok(match update {

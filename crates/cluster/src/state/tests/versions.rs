@@ -252,3 +252,25 @@ fn the_cluster_goes_by_the_latest_version_that_every_member_knows() {
     assert_eq!(apply(started(2, 23, 25, 3, 3)), (Outcome::Refused(too_old), 4));
     assert_eq!(apply(join(4, 4, 5)), (Outcome::Joined(NodeId(4)), 4));
 }
+
+#[test]
+fn long_vectors_wait_until_every_member_knows_them() {
+    let mut cluster = Cluster { state: State::founded(7, "test".to_owned(), knows(1, 1, 4, 22), Schema::empty(), 1), index: 1 };
+    let bin = NewBin { name: "n".to_owned(), kind: 1, kind_name: "integer", data_type: DataType::BigInt };
+    let mut schema = Schema::empty().declare_bins("test", "t", &[bin], 3).expect("names that can be").expect("a new set").schema;
+    let mut with_dimension = |dimension, version| {
+        let keyspace = Arc::make_mut(schema.keyspaces.get_mut("test").expect("the keyspace"));
+        let table = Arc::make_mut(keyspace.tables.get_mut("t").expect("the table"));
+        table.records = None;
+        let column = table.columns.last_mut().expect("the column");
+        column.data_type = DataType::Vector(Arc::new(DataType::Float), dimension);
+        schema.version = version;
+        schema_blob::encode(&schema)
+    };
+    let (short, long) = (with_dimension(65_535, 98), with_dimension(65_536, 99));
+    let change = |document: &[u8], state: &State| Command::Schema { expected: state.schema.version, document: document.to_vec() };
+    assert_eq!(cluster.apply(&change(&long, &cluster.state.clone())), Outcome::Refused(Refused::BadSchema));
+    assert_eq!(cluster.apply(&change(&short, &cluster.state.clone())), Outcome::Done, "vectors are known since long");
+    cluster.apply(&Command::Started { node: NodeId(1), previous: 1, profile: knows(1, 2, 4, 23) });
+    assert_eq!(cluster.apply(&change(&long, &cluster.state.clone())), Outcome::Done);
+}

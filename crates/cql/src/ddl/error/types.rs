@@ -26,9 +26,7 @@ pub enum TypeError {
     #[error("Non-frozen UDTs are not allowed inside collections: {0}")]
     UserTypeInCollection(ast::TypeName),
     #[error("vectors may only have positive dimensions; given {0}")]
-    VectorWithoutDimension(i64),
-    #[error("vectors may have at most {maximum} dimensions; given {dimension}")]
-    VectorTooLong { dimension: i64, maximum: u16 },
+    VectorWithoutDimension(i32),
     #[error(
         "Statement on keyspace {keyspace} cannot refer to a user type in keyspace {other}; user types can only be used in the keyspace they are defined in"
     )]

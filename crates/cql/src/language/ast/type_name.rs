@@ -110,8 +110,8 @@ pub enum TypeName {
     Vector {
         /// The elements' type.
         element: Box<TypeName>,
-        /// How many elements; may be 0 here.
-        dimension: i64,
+        /// How many elements; may be 0 or less here.
+        dimension: i32,
     },
     /// `frozen<…>`
     Frozen(Box<TypeName>),

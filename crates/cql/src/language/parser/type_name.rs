@@ -96,12 +96,10 @@ impl Parser<'_> {
         if self.kind() != TokenKind::Integer {
             return Err(self.mismatch(TokenKind::Integer));
         }
-        let text = self.token_text();
-        let dimension: u32 =
-            text.parse().map_err(|_| self.fault_here(SyntaxErrorKind::IntegerOutOfRange { text: shortened(text).into() }))?;
+        let text = format!("{}{}", if negative { "-" } else { "" }, self.token_text());
+        let dimension = text.parse().map_err(|_| self.fault_here(SyntaxErrorKind::IntegerOutOfRange { text: shortened(&text).into() }))?;
         self.advance()?;
         self.expect(TokenKind::Greater)?;
-        let dimension = i64::from(dimension);
-        Ok(TypeName::Vector { element, dimension: if negative { -dimension } else { dimension } })
+        Ok(TypeName::Vector { element, dimension })
     }
 }

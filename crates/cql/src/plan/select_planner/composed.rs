@@ -58,7 +58,7 @@ impl Planner<'_> {
                 Expression::List(parts.iter().map(|selector| part(self, selector, element)).collect::<Result<Vec<_>, _>>()?)
             }
             (Selector::List(parts), DataType::Vector(element, dimension)) => {
-                if parts.len() != usize::from(*dimension) {
+                if parts.len() != *dimension as usize {
                     let given = parts.len();
                     return Err(CqlError::Invalid(format!(
                         "Invalid vector literal for {selector} of type {whole}; expected {dimension} elements, but given {given}"

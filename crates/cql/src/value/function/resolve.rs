@@ -262,7 +262,7 @@ fn similarity(name: &str, arguments: &[Argument<'_>]) -> Result<FunctionSpec, Fu
     for argument in arguments {
         let dimension = match (argument, argument.own_type()) {
             (Argument::Unknown, _) => continue,
-            (Argument::List(elements), _) => u16::try_from(*elements).map_err(|_| FunctionError::Dimensions)?,
+            (Argument::List(elements), _) => u32::try_from(*elements).map_err(|_| FunctionError::Dimensions)?,
             (_, Some(DataType::Vector(element, dimension))) if *element == DataType::Float => dimension,
             (Argument::Composed, _) => return Err(FunctionError::RequiresVector { name: name.into() }),
             _ => return Err(requires(name, "float vector", argument)),

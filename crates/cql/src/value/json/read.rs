@@ -208,10 +208,10 @@ fn value(scanner: &mut Scanner<'_>, ty: &DataType, out: &mut Vec<u8>) -> Result<
     Ok(true)
 }
 
-fn vector(scanner: &mut Scanner<'_>, element: &DataType, dimension: u16, out: &mut Vec<u8>) -> Result<(), JsonError> {
+fn vector(scanner: &mut Scanner<'_>, element: &DataType, dimension: u32, out: &mut Vec<u8>) -> Result<(), JsonError> {
     let mut list = Vec::new();
     elements(scanner, element, &JsonError::NullInList, &mut list)?;
-    let (expected, actual) = (usize::from(dimension), layout::elements(&list).count());
+    let (expected, actual) = (dimension as usize, layout::elements(&list).count());
     if actual != expected {
         return Err(JsonError::Dimension { expected, actual });
     }

@@ -168,8 +168,8 @@ fn composed(data_type: &DataType, value: &Value, out: &mut Vec<u8>) -> Result<()
         }
         DataType::Vector(element, dimension) => {
             let values = sequence(entries)?;
-            if values.len() != usize::from(*dimension) {
-                return Err(fields(values.len(), data_type, usize::from(*dimension)));
+            if values.len() != *dimension as usize {
+                return Err(fields(values.len(), data_type, *dimension as usize));
             }
             parts(element, &values)?.iter().for_each(|part| build::vector_element(element, part, out));
         }

@@ -144,7 +144,7 @@ pub fn random_type(rng: &mut Rng, depth: u32) -> DataType {
             }),
             Frozen::Yes,
         ),
-        _ => DataType::Vector(inner(rng), 1 + rng.below(3) as u16),
+        _ => DataType::Vector(inner(rng), 1 + rng.below(3) as u32),
     }
 }
 

@@ -111,6 +111,10 @@ fn check_known(schema: &Schema, environment: &SchemaEnvironment<'_>) -> Result<(
             schema.has_role_limits() && !environment.knows_role_limits,
             "Roles can have limits once every member of the cluster runs a program that knows them",
         ),
+        (
+            schema.has_long_vectors() && !environment.knows_long_vectors,
+            "Vectors can have more than 65535 dimensions once every member of the cluster runs a program that knows such",
+        ),
     ];
     match parts.into_iter().find(|(is_unknown, _)| *is_unknown) {
         Some((_, message)) => Err(CqlError::invalid(message).into()),
