@@ -95,6 +95,17 @@ impl<'a> Lexer<'a> {
     }
 }
 
+/// Where a token ends as Cassandra cuts the text: there a sign is part of the number or duration right behind it.
+pub(super) fn signed_end(text: &str, start: usize, end: usize) -> usize {
+    if text.get(start..end) != Some("-") {
+        return end;
+    }
+    match (Lexer { text, position: end }).next_token() {
+        Ok(next) if next.start == end && matches!(next.kind, TokenKind::Integer | TokenKind::Float | TokenKind::Duration) => next.end,
+        _ => end,
+    }
+}
+
 fn fault(start: usize, kind: SyntaxErrorKind) -> Fault {
     Fault { start, end: start, reason: Reason::Kind(kind) }
 }

@@ -12,7 +12,7 @@
 //! - `SCHEMA` for `KEYSPACE`; a comment that ends with the text; a word right behind a number; as names of users and languages and
 //!   after DESCRIBE any unreserved word; `distinct` and `json` as columns with an alias.
 //!
-//! Less: `c = c 1`, which Cassandra takes for an addition; a negative dimension of a vector. Left to whoever has a schema: what
+//! Less: `c = c 1`, which Cassandra takes for an addition. Left to whoever has a schema: what
 //! custom types, functions and resources exist, which types can be frozen, which permissions a resource has, columns given twice.
 //!
 //! Invariants: any text gives a [`Parsed`] or a [`SyntaxError`], never a panic; time is linear in the text's length (names that are
@@ -53,7 +53,10 @@ pub fn has_more_tokens(text: &str, count: usize) -> bool {
 /// # Errors
 /// Anything else: see [`SyntaxErrorKind`].
 pub fn parse(text: &str) -> Result<Parsed, SyntaxError> {
-    parser::parse(text).map_err(|fault| fault.into_error(text))
+    parser::parse(text).map_err(|fault| {
+        let end = lexer::signed_end(text, fault.start, fault.end);
+        error::Fault { end, ..fault }.into_error(text)
+    })
 }
 
 /// The conditions of a WHERE clause, without its first word.
