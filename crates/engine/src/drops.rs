@@ -68,7 +68,6 @@ impl Engine {
         self.truncation_persisted(table);
         self.set_compression(table, Compression::default());
         self.detach(table, None);
-        self.prefixes.forget(table);
     }
 
     /// Empties a table. Its rows are gone at once; durable is the truncation when the caller has stored that records of this table
@@ -91,6 +90,7 @@ impl Engine {
 
     fn detach(&mut self, table: TableId, held: Option<TableId>) -> bool {
         self.dead_runs.forget(table);
+        self.prefixes.forget(table);
         let Some(table) = self.index.detach_table(table) else { return false };
         self.drops.queue.push_back(Drop { table, held, slot: 0, entries: Vec::new(), partition: None });
         true

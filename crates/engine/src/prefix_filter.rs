@@ -34,8 +34,14 @@ pub type PrefixOf = fn(&[u8], usize) -> Option<&[u8]>;
 
 /// A table that needs more cells gets a quarter more than it needs, others get twice as many.
 const PAIRS_DOUBLED: usize = 1 << 20;
-/// So many pairs without a cell are kept until a successor replaces the filter.
+/// Pairs are spilled where many values are alike; more than so many show that a filter is too small.
+const SPILLED_FULL: usize = 1 << 10;
+/// So many are kept until a successor replaces the filter.
 const SPILLED_MAX: usize = 1 << 15;
+/// A filter that has read less than one of so many rows of its table does not say how many cells the others need.
+const ROWS_TOLD: u64 = 64;
+/// And so its successor is larger by this factor at most.
+const GROWTH_MAX: usize = 8;
 /// What one of them takes of memory, nearly.
 const SPILLED_BYTES: usize = 24;
 
@@ -64,7 +70,7 @@ struct Generation {
     /// Pairs of hash and slot that have no cell.
     spilled: BTreeSet<(u64, u16)>,
     /// Rows that were read into it, and the cells that they took.
-    read: (u64, usize),
+    read: (u64, i64),
 }
 
 impl Generation {
@@ -73,11 +79,11 @@ impl Generation {
     }
 
     fn is_full(&self) -> bool {
-        self.cells.is_full() || !self.spilled.is_empty()
+        self.cells.used() > self.cells.room() || self.spilled.len() > SPILLED_FULL
     }
 
     fn bytes(&self) -> usize {
-        size_of::<Self>() + self.cells.bytes() + self.spilled.len() * SPILLED_BYTES
+        size_of::<Self>() + self.cells.bytes() + self.coverage.bytes() + self.spilled.len() * SPILLED_BYTES
     }
 
     fn insert(&mut self, hash: u64, slot: Slot) {
@@ -100,8 +106,11 @@ impl Generation {
     /// For how many pairs the next one gets room, whose table has so many rows: by those that were read.
     fn room_for_next(&self, rows: u64) -> usize {
         let used = self.cells.used();
-        let (rows_read, cells_read) = self.read;
-        let pairs = (cells_read as u64).saturating_mul(rows).checked_div(rows_read).map_or(used, |pairs| pairs as usize);
+        let (rows_read, cells_read) = (self.read.0, self.read.1.max(0) as u64);
+        let mut pairs = cells_read.saturating_mul(rows).checked_div(rows_read).map_or(used, |pairs| pairs as usize);
+        if rows_read < rows / ROWS_TOLD {
+            pairs = pairs.min(GROWTH_MAX * used);
+        }
         let has_grown = pairs >= used - used / 4;
         if has_grown && pairs >= PAIRS_DOUBLED { pairs + pairs / 4 } else { 2 * pairs }
     }
@@ -120,7 +129,7 @@ impl Filter {
 
     /// Whether it needs a successor, or that one needs another.
     pub(crate) fn is_full(&self) -> bool {
-        self.successor.as_deref().unwrap_or(&self.current).is_full()
+        self.last().is_full()
     }
 
     /// Begins a successor if one is needed, for a table of so many rows.
@@ -130,15 +139,15 @@ impl Filter {
         }
         let room = match &self.successor {
             None => self.current.room_for_next(rows),
-            // Nearly all that it has is there.
-            Some(successor) => successor.room_for_next(rows).max(2 * successor.cells.used()),
+            // It is larger in any case, whatever it was too small for.
+            Some(successor) => successor.room_for_next(rows).max(2 * successor.cells.room()),
         };
         self.successor = Some(Box::new(Generation::with_room(room)));
     }
 
     /// The one that slots are read into.
-    fn last(&mut self) -> &mut Generation {
-        self.successor.as_deref_mut().unwrap_or(&mut self.current)
+    fn last(&self) -> &Generation {
+        self.successor.as_deref().unwrap_or(&self.current)
     }
 
     /// Lets the successor replace the filter, however many slots it covers.
@@ -157,14 +166,14 @@ impl Filter {
         }
     }
 
-    /// The key from which on rows of a slot are to be read; none if all were.
-    pub(crate) fn reached<'a>(&'a mut self, slot: Slot, first: &'a [u8]) -> Option<&'a [u8]> {
-        self.last().coverage.reached(slot, first)
+    /// The key from which on rows of a slot are to be read; none if all were, or if others are to be read first and it is not to be begun.
+    pub(crate) fn reached<'a>(&'a self, slot: Slot, first: &'a [u8], begins: bool) -> Option<&'a [u8]> {
+        self.last().coverage.reached(slot, first, begins)
     }
 
     /// So many rows of a slot were read, whose prefixes have these hashes. `next` is the key to go on from; after the last row there is none.
     pub(crate) fn read(&mut self, slot: Slot, (rows, hashes): (u64, &[u64]), next: Option<Vec<u8>>) {
-        let last = self.last();
+        let last = self.successor.as_deref_mut().unwrap_or(&mut self.current);
         // First, as a pair without room may end it.
         match next {
             Some(next) => last.coverage.reach(slot, next),
@@ -172,7 +181,7 @@ impl Filter {
         }
         let before = last.cells.used();
         hashes.iter().for_each(|hash| last.insert(*hash, slot));
-        last.read = (last.read.0 + rows, last.read.1 + last.cells.used().saturating_sub(before));
+        last.read = (last.read.0 + rows, last.read.1 + last.cells.used() as i64 - before as i64);
         if self.successor.as_ref().is_some_and(|successor| successor.coverage.is_superset(&self.current.coverage)) {
             self.succeed();
         }
@@ -183,9 +192,9 @@ impl Filter {
         self.current.coverage.is_covered(slot)
     }
 
-    /// Whether rows of a slot are to be read, into the successor if there is one.
+    /// Whether rows of a slot are to be read, into a successor if there is one or has to be.
     pub(crate) fn lacks(&self, slot: Slot) -> bool {
-        !self.successor.as_deref().unwrap_or(&self.current).coverage.is_covered(slot)
+        self.is_full() || !self.last().coverage.is_covered(slot)
     }
 
     /// A slot has a row that is not in the filter.
@@ -253,9 +262,9 @@ mod tests {
 
         /// Reads a stretch of the first slot that the filter lacks; false if it lacks none.
         fn read(&self, filter: &mut Filter) -> bool {
-            filter.renew(self.count);
             let Some(slot) = (0..=LAST.0).map(Slot).find(|slot| filter.lacks(*slot)) else { return false };
-            let from = filter.reached(slot, &[0; 8]).unwrap().try_into().map(u64::from_be_bytes).unwrap();
+            filter.renew(self.count);
+            let from = filter.reached(slot, &[0; 8], true).unwrap().try_into().map(u64::from_be_bytes).unwrap();
             let mut hashes = self.by_slot[usize::from(slot.0)].range(from..).copied().collect::<Vec<_>>();
             let next = hashes.get(3).map(|next| next.to_be_bytes().to_vec());
             hashes.truncate(3);
@@ -293,6 +302,26 @@ mod tests {
         assert!(found < wanted + expected.len(), "{found} slots for {wanted}");
         let cells: usize = expected.iter().map(|(_, slots)| slots.len().min(64)).sum();
         assert!(filter.bytes() < 6 * cells, "{} bytes for {cells} entries", filter.bytes());
+    }
+
+    /// Values that are in many slots fill the buckets of others.
+    #[test]
+    fn a_table_with_many_rows_a_value_is_read_a_few_times_at_most() {
+        let mut random = Rng::new(11);
+        let mut slots = |count: u64| (0..count).map(|_| (random.next_u64() % 4096) as u16).collect::<BTreeSet<_>>();
+        let middling = (0..4_000).map(|value: u64| slots(8 + value % 17)).collect::<Vec<_>>();
+        let heavy = (0..30_000_u64).map(|value| slots(if value < 400 { 64 } else { 1 })).collect::<Vec<_>>();
+        for values in [middling, heavy] {
+            let (mut rows, mut filter, mut stretches) = (Rows::none(), Filter::new(all), 0);
+            let expected: Vec<_> = (0_u64..).map(|value| hash(&value.to_le_bytes())).zip(values).collect();
+            expected.iter().for_each(|(hash, slots)| slots.iter().for_each(|slot| rows.add(*hash, *slot)));
+            while rows.read(&mut filter) {
+                stretches += 1;
+                assert!(stretches < 4 * (rows.count / 3 + 4096), "it is read again and again");
+            }
+            assert!(filter.bytes() < 8 * rows.count as usize, "{} bytes for {} entries", filter.bytes(), rows.count);
+            assert!(expected.iter().all(|(hash, slots)| slots.is_subset(&slots_of(&filter, *hash))));
+        }
     }
 
     #[test]

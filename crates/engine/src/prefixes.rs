@@ -35,9 +35,27 @@ struct Found {
 #[derive(Default)]
 pub(crate) struct Prefixes {
     filters: RefCell<BTreeMap<TableId, Filter>>,
-    bytes: Cell<usize>,
-    /// Whether one of them is full.
-    are_full: Cell<bool>,
+    figures: Cell<Figures>,
+}
+
+/// What there is of filters.
+#[derive(Clone, Copy, Default)]
+struct Figures {
+    bytes: usize,
+    /// How many are full.
+    full: usize,
+}
+
+impl Figures {
+    fn of(filter: &Filter) -> Self {
+        Self { bytes: filter.bytes(), full: usize::from(filter.is_full()) }
+    }
+
+    /// One filter has changed.
+    fn change(&mut self, before: Self, after: Self) {
+        self.bytes = self.bytes - before.bytes + after.bytes;
+        self.full = self.full - before.full + after.full;
+    }
 }
 
 impl Prefixes {
@@ -45,43 +63,54 @@ impl Prefixes {
     #[inline]
     pub(crate) fn note(&mut self, batch: &WriteBatch) {
         let filters = self.filters.get_mut();
-        if !filters.is_empty() && note_rows(filters, batch) {
-            self.count();
+        if !filters.is_empty() {
+            note_rows(filters, self.figures.get_mut(), batch);
         }
     }
 
-    /// Forgets a table that was dropped.
+    /// Forgets a table that was dropped or emptied.
     pub(crate) fn forget(&mut self, table: TableId) {
-        self.filters.get_mut().remove(&table);
-        self.count();
+        if let Some(filter) = self.filters.get_mut().remove(&table) {
+            self.figures.get_mut().change(Figures::of(&filter), Figures::default());
+        }
     }
 
-    fn count(&self) {
-        let filters = self.filters.borrow();
-        self.bytes.set(filters.values().map(Filter::bytes).sum());
-        self.are_full.set(filters.values().any(Filter::is_full));
+    /// Changes the filter of a table, which is made if there is none and it is said how.
+    fn change<R>(&self, table: TableId, prefix_of: Option<PrefixOf>, change: impl FnOnce(&mut Filter) -> R) -> Option<R> {
+        let mut filters = self.filters.borrow_mut();
+        let mut figures = self.figures.get();
+        if let (Some(prefix_of), false) = (prefix_of, filters.contains_key(&table)) {
+            let filter = Filter::new(prefix_of);
+            figures.change(Figures::default(), Figures::of(&filter));
+            filters.insert(table, filter);
+        }
+        let changed = filters.get_mut(&table).map(|filter| {
+            let before = Figures::of(filter);
+            let changed = change(filter);
+            figures.change(before, Figures::of(filter));
+            changed
+        });
+        self.figures.set(figures);
+        changed
     }
 
     /// What they take of memory.
     pub(crate) fn bytes(&self) -> usize {
-        self.bytes.get()
+        self.figures.get().bytes
     }
 }
 
-/// Returns whether one of them is full, so that its size may have changed.
-fn note_rows(filters: &mut BTreeMap<TableId, Filter>, batch: &WriteBatch) -> bool {
-    let mut is_full = false;
+fn note_rows(filters: &mut BTreeMap<TableId, Filter>, figures: &mut Figures, batch: &WriteBatch) {
     for row in batch.rows() {
         let Some(filter) = filters.get_mut(&row.key.table) else { continue };
-        let slot = row.key.token.slot();
+        let (slot, before) = (row.key.token.slot(), Figures::of(filter));
         if (filter.prefix_of)(row.key.clustering, 0).is_none() {
             filter.uncover(slot);
         } else if !matches!(row.kind, Kind::Tombstone { .. }) {
             prefixes(filter.prefix_of, row.key.clustering).for_each(|prefix| filter.note(hash(prefix), slot));
         }
-        is_full |= filter.is_full();
+        figures.change(before, Figures::of(filter));
     }
-    is_full
 }
 
 impl Engine {
@@ -115,34 +144,40 @@ impl Engine {
         slots.retain(|slot| !with[usize::from(slot.0)] && (filter.is_covered(*slot) || !has_rows(*slot)));
     }
 
-    /// The slots of a table that [`Engine::cover_slot`] has something to read in. They are about rows of the table `of`.
-    pub fn slots_to_cover(&self, (table, of): (TableId, TableId)) -> Vec<Slot> {
-        let mut filters = self.prefixes.filters.borrow_mut();
-        if let Some(filter) = filters.get_mut(&table) {
-            filter.renew(self.table_rows(table));
+    /// The first slot of a table from `from` on that [`Engine::cover_slot`] has something to read in. They are about rows of the table `of`.
+    #[must_use]
+    pub fn next_slot_to_cover(&self, (table, of): (TableId, TableId), from: Slot) -> Option<Slot> {
+        let filters = self.prefixes.filters.borrow();
+        let (rows, filter) = (self.index.table(of)?, filters.get(&table));
+        let mut next = usize::from(from.0);
+        loop {
+            let slot = Slot(rows.next_slot(next)?.0 as u16);
+            if filter.is_none_or(|filter| filter.lacks(slot)) {
+                return Some(slot);
+            }
+            next = usize::from(slot.0) + 1;
         }
-        let filter = filters.get(&table);
-        let slots = self.table_slots(of).filter(|slot| filter.is_none_or(|filter| filter.lacks(*slot))).collect();
-        drop(filters);
-        self.prefixes.count();
-        slots
+    }
+
+    /// Whether a table has a filter.
+    #[must_use]
+    pub fn has_filter(&self, table: TableId) -> bool {
+        self.prefixes.filters.borrow().contains_key(&table)
     }
 
     /// Whether a filter is full: slots have to be read again, into a larger one.
     #[must_use]
     pub fn has_full_filters(&self) -> bool {
-        self.prefixes.are_full.get()
+        self.prefixes.figures.get().full > 0
     }
 
     /// All slots of a table have been read that can be: a successor of its filter replaces it.
     pub fn end_covering(&self, table: TableId) {
-        if let Some(filter) = self.prefixes.filters.borrow_mut().get_mut(&table) {
-            filter.succeed();
-        }
-        self.prefixes.count();
+        self.prefixes.change(table, None, Filter::succeed);
     }
 
-    /// Reads up to `rows_max` more rows of a slot, which are those of one partition from the key `first` on, into the table's filter.
+    /// Reads up to `rows_max` more rows of a slot, which are those of one partition from the key `first` on, into the table's filter. If it is not
+    /// `patient`, it reads no slot that would have to wait for others, and nothing ahead.
     ///
     /// # Errors
     /// Rows have to be fetched first, or cannot be read.
@@ -151,24 +186,24 @@ impl Engine {
         (table, token, partition): (TableId, Token, &[u8]),
         first: &[u8],
         prefix_of: PrefixOf,
-        rows_max: usize,
+        (rows_max, patient): (usize, bool),
     ) -> Result<Covering, ReadError> {
-        let (slot, mut filters) = (token.slot(), self.prefixes.filters.borrow_mut());
-        let filter = filters.entry(table).or_insert_with(|| Filter::new(prefix_of));
-        filter.renew(self.table_rows(table));
-        let covering = match filter.reached(slot, first).map(<[u8]>::to_vec) {
-            None => Covering::Whole,
-            Some(from) => match self.prefixes_from((table, token, partition), &from, prefix_of, rows_max)? {
-                None => Covering::Refused,
-                Some(found) => {
-                    let covering = if found.next.is_some() { Covering::Partly } else { Covering::Whole };
-                    filter.read(slot, (found.rows as u64, &found.hashes), found.next);
-                    covering
-                }
-            },
+        let (slot, rows) = (token.slot(), self.table_rows(table));
+        let from = self.prefixes.change(table, Some(prefix_of), |filter| {
+            filter.renew(rows);
+            filter.reached(slot, first, patient).map(<[u8]>::to_vec).ok_or(filter.lacks(slot))
+        });
+        let from = match from {
+            Some(Ok(from)) => from,
+            Some(Err(true)) | None => return Ok(Covering::Refused),
+            Some(Err(false)) => return Ok(Covering::Whole),
         };
-        drop(filters);
-        self.prefixes.count();
+        let read_ahead = if patient { rows_max } else { 1 };
+        let Some(found) = self.prefixes_from((table, token, partition), &from, prefix_of, (rows_max, read_ahead))? else {
+            return Ok(Covering::Refused);
+        };
+        let covering = if found.next.is_some() { Covering::Partly } else { Covering::Whole };
+        self.prefixes.change(table, None, |filter| filter.read(slot, (found.rows as u64, &found.hashes), found.next));
         Ok(covering)
     }
 
@@ -178,11 +213,11 @@ impl Engine {
         (table, token, partition): (TableId, Token, &[u8]),
         from: &[u8],
         prefix_of: PrefixOf,
-        rows_max: usize,
+        (rows_max, read_ahead): (usize, usize),
     ) -> Result<Option<Found>, ReadError> {
         let (policy, direction) = (CachePolicy::Bypass, Direction::Forward);
         let (from, to) = (Bound::Included(from), Bound::Unbounded);
-        let scan = PartitionScan { table, token, partition, from, to, direction, policy, read_ahead: rows_max };
+        let scan = PartitionScan { table, token, partition, from, to, direction, policy, read_ahead };
         let mut cursor = self.scan_partition(&scan)?;
         let (mut found, mut last) = (Found::default(), Vec::new());
         while found.rows < rows_max {

@@ -247,11 +247,11 @@ impl RowStore for EngineStore<'_> {
 
     fn cover_slot(&self, stretch: &EntryStretch<'_>) -> Result<Covering, Stop> {
         let EntryStretch { partition, first, prefix_of, rows_max, fetches } = *stretch;
-        match self.engine.cover_slot((partition.table, partition.token, partition.bytes), first, prefix_of, rows_max) {
+        match self.engine.cover_slot((partition.table, partition.token, partition.bytes), first, prefix_of, (rows_max, fetches)) {
             Ok(engine::Covering::Refused) => Ok(Covering::Refused),
             Ok(engine::Covering::Partly) => Ok(Covering::Partly),
             Ok(engine::Covering::Whole) => Ok(Covering::Whole),
-            Err(ReadError::Miss(_)) if !fetches => Ok(Covering::Refused),
+            Err(_) if !fetches => Ok(Covering::Refused),
             Err(error) => Err(self.stop(error)),
         }
     }

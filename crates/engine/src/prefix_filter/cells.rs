@@ -6,7 +6,7 @@ use base::{SLOT_COUNT, Slot};
 
 /// The buckets of the smallest filter.
 const BUCKETS_MIN: usize = 8;
-/// Cells are full when more of a hundred are used.
+/// No more of a hundred cells are to be used.
 const FILL_PERCENT_MAX: usize = 85;
 /// A fingerprint with so many cells in a full bucket is taken to be in all slots.
 const POPULAR_CELLS: usize = 8;
@@ -32,8 +32,9 @@ impl Cells {
         self.used
     }
 
-    pub(super) fn is_full(&self) -> bool {
-        self.used * 100 > self.buckets.len() * CELLS * FILL_PERCENT_MAX
+    /// How many may be, nearly.
+    pub(super) fn room(&self) -> usize {
+        self.buckets.len() * CELLS * FILL_PERCENT_MAX / 100
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -52,16 +53,29 @@ impl Cells {
             self.used += 1;
             return true;
         }
-        let own = |bucket: usize| self.buckets[bucket].slots(fingerprint).count();
-        let fullest = if own(first) >= own(second) { first } else { second };
-        if own(fullest) < POPULAR_CELLS {
-            return false;
+        let is_many = |bucket: usize, of| self.buckets[bucket].slots(of).count() >= POPULAR_CELLS;
+        if is_many(first, fingerprint) || is_many(second, fingerprint) {
+            self.make_popular(first, fingerprint);
+            self.make_popular(second, fingerprint);
+            return true;
         }
-        let bucket = &mut self.buckets[fullest];
-        self.used -= bucket.remove(fingerprint);
-        bucket.insert(POPULAR, fingerprint);
+        // Another one's cells may be in the way.
+        let fingerprints = 1..=FINGERPRINTS as u16;
+        let mut others = [first, second].into_iter().flat_map(|bucket| fingerprints.clone().map(move |of| (bucket, of)));
+        let Some((bucket, other)) = others.find(|(bucket, of)| is_many(*bucket, *of)) else { return false };
+        self.make_popular(bucket, other);
         self.used += 1;
-        true
+        self.buckets[bucket].insert(fingerprint, slot.0)
+    }
+
+    /// A fingerprint that has cells in a bucket counts for all slots there from now on.
+    fn make_popular(&mut self, bucket: usize, fingerprint: u16) {
+        let bucket = &mut self.buckets[bucket];
+        let freed = bucket.remove(fingerprint);
+        if freed > 0 {
+            bucket.insert(POPULAR, fingerprint);
+            self.used -= freed - 1;
+        }
     }
 
     /// The slots that may have the prefix, some more than once; `None` if all may.

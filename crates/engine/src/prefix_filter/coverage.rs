@@ -29,9 +29,16 @@ impl Coverage {
         self.is_covered(slot) || self.reached.contains_key(&slot.0)
     }
 
-    /// The key from which on rows of a slot are to be read; none if it is covered.
-    pub(super) fn reached<'a>(&'a self, slot: Slot, first: &'a [u8]) -> Option<&'a [u8]> {
-        (!self.is_covered(slot)).then(|| self.reached.get(&slot.0).map_or(first, Vec::as_slice))
+    /// The key from which on rows of a slot are to be read; none if it is covered. Where enough slots are partly read, another one is only begun if `begins`.
+    pub(super) fn reached<'a>(&'a self, slot: Slot, first: &'a [u8], begins: bool) -> Option<&'a [u8]> {
+        let reached = self.reached.get(&slot.0).map(Vec::as_slice);
+        let may_begin = begins || self.reached.len() < REACHED_MAX;
+        reached.or(may_begin.then_some(first)).filter(|_| !self.is_covered(slot))
+    }
+
+    /// What the keys take of memory.
+    pub(super) fn bytes(&self) -> usize {
+        self.reached.values().map(Vec::capacity).sum()
     }
 
     /// The rows of a slot before this key are in the filter. Another slot is begun again if too many are partly read.

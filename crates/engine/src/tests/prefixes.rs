@@ -24,7 +24,7 @@ fn put(shard: &mut Shard, numbers: std::ops::Range<u32>) {
 }
 
 fn cover(shard: &Shard) -> Covering {
-    shard.engine.cover_slot((TABLE, SLOT.first_token(), b"entries"), &[], prefix_of, 1024).unwrap()
+    shard.engine.cover_slot((TABLE, SLOT.first_token(), b"entries"), &[], prefix_of, (1024, true)).unwrap()
 }
 
 fn next(shard: &Shard, number: u32) -> Option<(Slot, bool)> {

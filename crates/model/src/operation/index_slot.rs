@@ -30,14 +30,14 @@ pub struct EntryStretch<'a> {
     pub prefix_of: PrefixOf,
     /// No more than so many.
     pub rows_max: usize,
-    /// Whether to fetch those that are not in memory.
+    /// Whether to fetch those that are not in memory. If not, none of them is worth an error.
     pub fetches: bool,
 }
 
 /// How far [`super::RowStore::cover_slot`] has come with a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Covering {
-    /// No further: an entry is none, or not in memory.
+    /// No further: an entry is none, or not in memory, or others come first.
     Refused,
     /// There is more to read.
     Partly,

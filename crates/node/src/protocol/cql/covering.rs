@@ -11,7 +11,7 @@ use crate::core::Core;
 use crate::message::{Message, PartId};
 use crate::protocol::Reply;
 use crate::requests::{REQUEST_BYTES, Request};
-use base::{Slot, TableId};
+use base::{SLOT_COUNT, Slot, TableId};
 use cql::index::Cover;
 use cql::wire::{ProtocolVersion, StreamId};
 use engine::Sequence;
@@ -24,23 +24,42 @@ use std::collections::{BTreeSet, VecDeque};
 const AGAIN_US: u64 = 500_000;
 /// Between two looks while there are writes.
 const LOOK_EVERY_US: u64 = 1_000_000;
-/// The same while a filter is full.
+/// Slots that could not be read are tried again after so long.
+const REFUSED_US: u64 = 60_000_000;
+/// As `LOOK_EVERY_US`, while a filter is full.
 const LOOK_FULL_EVERY_US: u64 = 20_000;
 
-/// A slot of an index.
-type Place = (TableId, Slot);
-
-/// Slots that filters are to read.
+/// Indexes whose filters may lack slots.
 #[derive(Default)]
 pub(crate) struct Coverings {
-    queue: VecDeque<(Place, PrefixOf)>,
-    current: Option<(Place, PrefixOf)>,
-    /// Slots that have rows without entries. Queries read them.
-    refused: BTreeSet<Place>,
-    /// The last look has seen the writes up to this one, of this version of the cluster, and so many slots with complete indexes.
-    seen: Option<(Sequence, u64, usize)>,
+    queue: VecDeque<Pass>,
+    /// The slot that is read, of the first of these.
+    current: Option<(TableId, Slot)>,
+    /// Slots that could not be read, most of them as they have rows without entries. Queries read them.
+    refused: BTreeSet<(TableId, Slot)>,
+    refused_until_us: u64,
+    seen: Option<Seen>,
     looked_at_us: u64,
     again_at_us: u64,
+}
+
+/// A walk over the slots of an index.
+struct Pass {
+    index: TableId,
+    /// Whose rows its entries are about.
+    of: TableId,
+    prefix_of: PrefixOf,
+    /// The next slot to look at.
+    from: u16,
+}
+
+/// What the last look has seen.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Seen {
+    last_write: Sequence,
+    cluster_version: u64,
+    /// So many slots had complete indexes.
+    complete: usize,
 }
 
 impl Coverings {
@@ -60,71 +79,98 @@ impl Core {
         if !self.shard.is_ready() || self.send_away_until_us.is_some() || coverings.current.is_some() {
             return None;
         }
-        if coverings.queue.is_empty() {
-            let engine = self.shard.engine();
-            let version = self.cluster.as_ref().map_or(0, |cluster| cluster.view.version());
-            let now_is = (engine.last_sequence(), version, self.protocols.cql.backfills.complete.len());
-            if coverings.seen == Some(now_is) || !self.schema.has_indexes() {
-                return None;
-            }
-            let pause_us = if engine.has_full_filters() { LOOK_FULL_EVERY_US } else { LOOK_EVERY_US };
-            if coverings.seen.is_some() && now_us < coverings.looked_at_us + pause_us {
-                return Some(coverings.looked_at_us + pause_us);
-            }
-            let queue = self.slots_to_cover();
-            let coverings = &mut self.protocols.cql.coverings;
-            (coverings.queue, coverings.seen, coverings.looked_at_us) = (queue, Some(now_is), now_us);
-        }
-        let coverings = &mut self.protocols.cql.coverings;
         if now_us < coverings.again_at_us {
             return Some(coverings.again_at_us);
         }
-        let (place, prefix_of) = coverings.queue.pop_front()?;
-        coverings.current = Some((place, prefix_of));
+        if coverings.queue.is_empty()
+            && let Some(due_us) = self.queue_passes(now_us)
+        {
+            return due_us;
+        }
+        let first = self.protocols.cql.coverings.queue.front()?;
+        let (index, of, prefix_of) = (first.index, first.of, first.prefix_of);
+        let Some(slot) = self.next_slot_to_cover(index, of, first.from) else {
+            self.end_pass();
+            return Some(now_us);
+        };
+        let coverings = &mut self.protocols.cql.coverings;
+        coverings.current = Some((index, slot));
+        coverings.queue.front_mut()?.from = slot.0;
         let header = ReplyHeader::new(ProtocolVersion::V4, StreamId(0));
         let request = Request { asker: Some(Asker::Cover), ..Request::single(NOBODY, Reply::Cql(header), REQUEST_BYTES) };
         let part = PartId { request: self.requests.insert(request), part: PartId::WHOLE };
-        let (index, slot) = place;
         self.run_part(reactor, self.core, part, Access::Primary, Box::new(Cover { index, slot, prefix_of }));
         Some(now_us)
     }
 
-    /// Slots of this core with complete indexes whose entries their filters lack. Where none is left, a filter's successor replaces it.
-    fn slots_to_cover(&self) -> VecDeque<(Place, PrefixOf)> {
-        let (engine, complete) = (self.shard.engine(), &self.protocols.cql.backfills.complete);
-        let refused = &self.protocols.cql.coverings.refused;
-        let is_primary = |table, slot| self.cluster.as_ref().is_none_or(|cluster| cluster.is_primary(table, slot));
-        let mut queue = VecDeque::new();
-        for table in self.schema.tables() {
-            for index in table.indexes.values() {
-                let Some(prefix_of) = prefix_of_entries(table, index) else { continue };
-                let mut slots = engine.slots_to_cover((index.id, table.id));
-                slots.retain(|slot| is_primary(table.id, *slot) && !refused.contains(&(index.id, *slot)));
-                if slots.is_empty() {
-                    engine.end_covering(index.id);
-                }
-                let slots = slots.into_iter().map(|slot| (index.id, slot)).filter(|place| complete.contains(place));
-                queue.extend(slots.map(|place| (place, prefix_of)));
-            }
+    /// Begins a walk for each index, if anything has changed since the last ones; else says when to be called again.
+    fn queue_passes(&mut self, now_us: u64) -> Option<Option<u64>> {
+        let engine = self.shard.engine();
+        let coverings = &self.protocols.cql.coverings;
+        let now = Seen {
+            last_write: engine.last_sequence(),
+            cluster_version: self.cluster.as_ref().map_or(0, |cluster| cluster.view.version()),
+            complete: self.protocols.cql.backfills.complete.len(),
+        };
+        if coverings.seen == Some(now) || !self.schema.has_indexes() {
+            return Some(None);
         }
-        queue
+        let pause_us = if engine.has_full_filters() { LOOK_FULL_EVERY_US } else { LOOK_EVERY_US };
+        if coverings.seen.is_some() && now_us < coverings.looked_at_us + pause_us {
+            return Some(Some(coverings.looked_at_us + pause_us));
+        }
+        let indexes = self.schema.tables().flat_map(|table| table.indexes.values().map(move |index| (table, index)));
+        // Each row of a GridDB container is in one slot: its filter is made by whoever asks for it otherwise.
+        let indexes = indexes.filter(|(table, index)| !table.is_container() || engine.has_filter(index.id));
+        let passes = indexes.filter_map(|(table, index)| {
+            Some(Pass { index: index.id, of: table.id, prefix_of: prefix_of_entries(table, index)?, from: 0 })
+        });
+        let queue = passes.collect();
+        let coverings = &mut self.protocols.cql.coverings;
+        if now_us >= coverings.refused_until_us || coverings.seen.is_some_and(|seen| seen.cluster_version != now.cluster_version) {
+            coverings.refused.clear();
+            coverings.refused_until_us = now_us + REFUSED_US;
+        }
+        (coverings.queue, coverings.seen, coverings.looked_at_us) = (queue, Some(now), now_us);
+        None
+    }
+
+    /// The next slot of this core with a complete index whose entries the filter lacks.
+    fn next_slot_to_cover(&self, index: TableId, of: TableId, mut from: u16) -> Option<Slot> {
+        let (complete, refused) = (&self.protocols.cql.backfills.complete, &self.protocols.cql.coverings.refused);
+        let is_primary = |slot| self.cluster.as_ref().is_none_or(|cluster| cluster.is_primary(of, slot));
+        while u32::from(from) < SLOT_COUNT {
+            let slot = self.shard.engine().next_slot_to_cover((index, of), Slot(from))?;
+            let place = (index, slot);
+            if is_primary(slot) && complete.contains(&place) && !refused.contains(&place) {
+                return Some(slot);
+            }
+            from = slot.0 + 1;
+        }
+        None
+    }
+
+    /// A walk has come to the last slot. If none is left before, the successor of the index's filter replaces it.
+    fn end_pass(&mut self) {
+        let Some(pass) = self.protocols.cql.coverings.queue.pop_front() else { return };
+        if self.next_slot_to_cover(pass.index, pass.of, 0).is_some() {
+            // The filter has got a successor in between.
+            self.protocols.cql.coverings.queue.push_back(Pass { from: 0, ..pass });
+        } else if !self.protocols.cql.backfills.has_slots_of(pass.index) {
+            self.shard.engine().end_covering(pass.index);
+        }
     }
 
     /// A stretch has been read, or could not be.
     pub(crate) fn covered<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, outcome: Result<Vec<u8>, ShardError>) {
         let coverings = &mut self.protocols.cql.coverings;
-        let Some(current) = coverings.current.take() else { return };
+        let Some(place) = coverings.current.take() else { return };
         match outcome.as_deref().map(Cover::read) {
-            Ok(Some(Covering::Whole)) => {}
-            Ok(Some(Covering::Partly)) => coverings.queue.push_front(current),
-            Ok(Some(Covering::Refused)) => {
-                coverings.refused.insert(current.0);
-            }
-            // This member is not the slot's primary any more, or the index has been dropped: the next look tells.
+            Ok(Some(Covering::Whole | Covering::Partly)) => return,
+            Ok(Some(Covering::Refused)) => {}
+            // This member is not the slot's primary any more, its rows are damaged, or the index has been dropped.
             Ok(None) | Err(_) => coverings.again_at_us = reactor.now().monotonic_us + AGAIN_US,
         }
-        if coverings.queue.is_empty() {
-            coverings.seen = None;
-        }
+        coverings.refused.insert(place);
     }
 }

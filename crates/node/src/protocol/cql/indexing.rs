@@ -34,12 +34,10 @@ fn values_within(table: &Table, index: &Index) -> Option<Arc<dyn IndexedValues>>
     aerospike::index::values_within(table, index).or_else(|| griddb::container::values_within(table, index))
 }
 
-/// The prefixes by which queries find the slots of an index; `None` if none does: each row of a GridDB container is in one slot.
+/// The prefixes by which queries find the slots of an index; `None` if it has no entries.
 pub(super) fn prefix_of_entries(table: &Table, index: &Index) -> Option<PrefixOf> {
-    if table.is_container() || !index::has_entries(table, index) {
-        return None;
-    }
-    aerospike::index::prefix_of_entries(table, index).or(Some(index::value_prefix))
+    let prefix_of = aerospike::index::prefix_of_entries(table, index).unwrap_or(index::value_prefix);
+    index::has_entries(table, index).then_some(prefix_of)
 }
 
 /// The observers of a table of the schema.
