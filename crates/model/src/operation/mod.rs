@@ -12,6 +12,7 @@
 
 mod batch_log;
 mod coordinator;
+mod covering;
 mod index_slot;
 mod indexed_values;
 mod nearest;
@@ -21,10 +22,8 @@ mod writes;
 
 pub use batch_log::batch_log;
 pub use coordinator::{Coordinator, Part, Standing, Step};
-pub use index_slot::{
-    Covering, EntryStretch, INDEX_OVERSIZE_KEY, INDEX_STATE_KEY, INDEX_VALUE_BYTES_MAX, PrefixOf, index_slot_key, index_slot_token,
-    is_index_complete,
-};
+pub use covering::{Covering, EntryStretch, PrefixOf};
+pub use index_slot::{INDEX_OVERSIZE_KEY, INDEX_STATE_KEY, INDEX_VALUE_BYTES_MAX, index_slot_key, index_slot_token, is_index_complete};
 pub use indexed_values::{INDEXED_VALUES_MAX, IndexedValues};
 pub use nearest::{NearRow, NearRows, NearestQuery, RowVector, VectorColumn, VectorMetric};
 pub use observer::{RowChange, RowObserver};

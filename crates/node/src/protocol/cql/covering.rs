@@ -4,6 +4,7 @@
 //! or a member has come, and when a filter is full and gets a larger successor. Meanwhile queries look at slots that were not read, and each reads some of
 //! them itself, so that they end this soon where they are many.
 
+use super::coverings::{Pass, Seen};
 use super::indexing::prefix_of_entries;
 use super::reply_header::ReplyHeader;
 use crate::cluster::{Asker, NOBODY};
@@ -14,11 +15,9 @@ use crate::requests::{REQUEST_BYTES, Request};
 use base::{SLOT_COUNT, Slot, TableId};
 use cql::index::Cover;
 use cql::wire::{ProtocolVersion, StreamId};
-use engine::Sequence;
 use io::Reactor;
-use model::operation::{Covering, PrefixOf};
+use model::operation::Covering;
 use shard::{Access, ShardError};
-use std::collections::{BTreeSet, VecDeque};
 
 /// After a stretch that could not be read.
 const AGAIN_US: u64 = 500_000;
@@ -28,48 +27,6 @@ const LOOK_EVERY_US: u64 = 1_000_000;
 const REFUSED_US: u64 = 60_000_000;
 /// As `LOOK_EVERY_US`, while a filter is full.
 const LOOK_FULL_EVERY_US: u64 = 20_000;
-
-/// Indexes whose filters may lack slots.
-#[derive(Default)]
-pub(crate) struct Coverings {
-    queue: VecDeque<Pass>,
-    /// The slot that is read, of the first of these.
-    current: Option<(TableId, Slot)>,
-    /// Slots that could not be read, most of them as they have rows without entries. Queries read them.
-    refused: BTreeSet<(TableId, Slot)>,
-    refused_until_us: u64,
-    seen: Option<Seen>,
-    looked_at_us: u64,
-    again_at_us: u64,
-}
-
-/// A walk over the slots of an index.
-struct Pass {
-    index: TableId,
-    /// Whose rows its entries are about.
-    of: TableId,
-    prefix_of: PrefixOf,
-    /// The next slot to look at.
-    from: u16,
-}
-
-/// What the last look has seen.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Seen {
-    last_write: Sequence,
-    cluster_version: u64,
-    /// So many slots had complete indexes.
-    complete: usize,
-}
-
-impl Coverings {
-    /// Tables may have been emptied, or have other indexes.
-    pub(super) fn schema_changed(&mut self) {
-        self.queue.clear();
-        self.refused.clear();
-        self.seen = None;
-    }
-}
 
 impl Core {
     /// Lets a filter read a stretch of a slot. Returns the time at which to be called again.

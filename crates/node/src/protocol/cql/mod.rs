@@ -12,6 +12,7 @@ mod batch;
 mod batch_log;
 mod batch_logs;
 mod covering;
+mod coverings;
 mod failures;
 mod forwarded;
 mod guarded;

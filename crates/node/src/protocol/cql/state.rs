@@ -1,7 +1,7 @@
 //! What a core keeps for CQL.
 
 use super::batch_logs::BatchLogs;
-use super::covering::Coverings;
+use super::coverings::Coverings;
 use super::prepared::{CoreStatements, SharedStatements};
 use super::rights::RightsOfRoles;
 use super::slot_builds::SlotBuilds;
