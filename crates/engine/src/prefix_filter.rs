@@ -34,10 +34,12 @@ pub type PrefixOf = fn(&[u8], usize) -> Option<&[u8]>;
 
 /// A table that needs more cells gets a quarter more than it needs, others get twice as many.
 const PAIRS_DOUBLED: usize = 1 << 20;
-/// Pairs are spilled where many values are alike; more than so many show that a filter is too small.
+/// Pairs are spilled where many values are alike; more than so many, and than one of so many cells, show that a filter is too small.
 const SPILLED_FULL: usize = 1 << 10;
-/// So many are kept until a successor replaces the filter.
+const CELLS_SPILLED_FULL: usize = 64;
+/// So many, or one of so many cells, are kept until a successor replaces the filter.
 const SPILLED_MAX: usize = 1 << 15;
+const CELLS_SPILLED_MAX: usize = 16;
 /// A filter that has read less than one of so many rows of its table does not say how many cells the others need.
 const ROWS_TOLD: u64 = 64;
 /// And so its successor is larger by this factor at most.
@@ -79,7 +81,7 @@ impl Generation {
     }
 
     fn is_full(&self) -> bool {
-        self.cells.used() > self.cells.room() || self.spilled.len() > SPILLED_FULL
+        self.cells.used() > self.cells.room() || self.spilled.len() > SPILLED_FULL.max(self.cells.room() / CELLS_SPILLED_FULL)
     }
 
     fn bytes(&self) -> usize {
@@ -90,9 +92,9 @@ impl Generation {
         if self.cells.insert(hash, slot) {
             return;
         }
-        if self.spilled.len() < SPILLED_MAX {
+        if self.spilled.len() < SPILLED_MAX.max(self.cells.room() / CELLS_SPILLED_MAX) {
             self.spilled.insert((hash, slot.0));
-        } else {
+        } else if !self.spilled.contains(&(hash, slot.0)) {
             self.coverage.uncover(slot);
         }
     }

@@ -14,7 +14,7 @@ use std::ops::Bound;
 /// How far [`Engine::cover_slot`] has come with a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Covering {
-    /// No further: the slot has a key without a prefix.
+    /// No further: the slot has a key without a prefix, or others come first.
     Refused,
     /// There is more to read.
     Partly,
@@ -165,13 +165,19 @@ impl Engine {
         self.prefixes.filters.borrow().contains_key(&table)
     }
 
-    /// Whether a filter is full: slots have to be read again, into a larger one.
+    /// How many filters are full: their slots have to be read again, into larger ones.
     #[must_use]
-    pub fn has_full_filters(&self) -> bool {
-        self.prefixes.figures.get().full > 0
+    pub fn full_filters(&self) -> usize {
+        self.prefixes.figures.get().full
     }
 
-    /// All slots of a table have been read that can be: a successor of its filter replaces it.
+    /// Whether all rows of a slot are in a table's filter.
+    #[must_use]
+    pub fn is_covered(&self, table: TableId, slot: Slot) -> bool {
+        self.prefixes.filters.borrow().get(&table).is_some_and(|filter| filter.is_covered(slot))
+    }
+
+    /// All slots of a table have been read that its owner reads: a successor of its filter replaces it, whatever it covers.
     pub fn end_covering(&self, table: TableId) {
         self.prefixes.change(table, None, Filter::succeed);
     }

@@ -12,6 +12,8 @@ use trio::Trio;
 const PARTITIONS: u64 = 40;
 const ROWS: u64 = 8;
 const VALUES: u64 = 6;
+/// Rows with unlike values.
+const UNLIKE: u64 = 400;
 
 impl Trio {
     fn change(&mut self) {
@@ -30,6 +32,7 @@ impl Trio {
         };
         self.ask(&statement.with(Consistency::One)).done();
         self.change_alone();
+        (0..3).for_each(|_| self.change_unlike());
     }
 
     /// Rows that are their partition's only ones: many are written again with the values that they had, whose entries stay.
@@ -56,6 +59,21 @@ impl Trio {
         assert_eq!(self.sorted("SELECT k, v FROM k.p WHERE m CONTAINS 4"), with_four, "{what}: a set alone");
     }
 
+    /// Rows with a value of their own each: filters of slots get full, whatever there is of rows.
+    fn change_unlike(&mut self) {
+        let (key, value) = (int(self.rng.below(UNLIKE) as i32), int(self.rng.below(1 << 20) as i32));
+        self.ask(&Statement::new("INSERT INTO k.u (k, v) VALUES (?, ?)").bind([key, value]).with(Consistency::One)).done();
+    }
+
+    fn check_unlike(&mut self, what: &str) {
+        let all = self.rows("SELECT k, v FROM k.u");
+        for _ in 0..40 {
+            let row = &all[self.rng.below(all.len() as u64) as usize];
+            let found = self.ask(&Statement::new("SELECT k, v FROM k.u WHERE v = ?").bind([row[1].clone()]).with(Consistency::One)).rows();
+            assert!(found.contains(row), "{what}: {row:?} among {found:?}");
+        }
+    }
+
     fn sorted(&mut self, text: &str) -> Vec<Vec<Bound>> {
         let mut rows = self.rows(text);
         rows.sort();
@@ -67,6 +85,7 @@ impl Trio {
         // What expires is gone by all clocks before it is looked at.
         self.network.sleep(6_000_000);
         self.check_alone(what);
+        self.check_unlike(what);
         let all = self.sorted("SELECT k, c, v, s FROM k.t");
         let with_four = self.sorted("SELECT k, c, v, s FROM k.t WHERE m CONTAINS 4 ALLOW FILTERING");
         assert_eq!(self.sorted("SELECT k, c, v, s FROM k.t WHERE m CONTAINS 4"), with_four, "{what}: a set");
@@ -95,6 +114,7 @@ fn an_index_says_what_the_rows_say() {
         let tables = [
             "CREATE TABLE k.t (k int, c int, v int, s int static, m set<int>, PRIMARY KEY (k, c))",
             "CREATE TABLE k.p (k int PRIMARY KEY, v int, m set<int>)",
+            "CREATE TABLE k.u (k int PRIMARY KEY, v int)",
         ];
         let mut cluster = Trio::start(seed, &tables);
         for _ in 0..300 {
@@ -107,6 +127,7 @@ fn an_index_says_what_the_rows_say() {
             "CREATE CUSTOM INDEX ON k.t (v) USING 'sai'",
             "CREATE INDEX ON k.p (v)",
             "CREATE INDEX ON k.p (m)",
+            "CREATE INDEX ON k.u (v)",
         ] {
             cluster.ask(&Statement::new(text)).done();
         }

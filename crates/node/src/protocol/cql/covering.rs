@@ -23,7 +23,7 @@ use shard::{Access, ShardError};
 const AGAIN_US: u64 = 500_000;
 /// Between two looks while there are writes.
 const LOOK_EVERY_US: u64 = 1_000_000;
-/// Slots that could not be read are tried again after so long.
+/// Slots that could not be read are tried again after so long, or when the cluster has changed.
 const REFUSED_US: u64 = 60_000_000;
 /// As `LOOK_EVERY_US`, while a filter is full.
 const LOOK_FULL_EVERY_US: u64 = 20_000;
@@ -36,6 +36,8 @@ impl Core {
         if !self.shard.is_ready() || self.send_away_until_us.is_some() || coverings.current.is_some() {
             return None;
         }
+        // Which slots are complete is not known yet.
+        self.protocols.cql.backfills.seen?;
         if now_us < coverings.again_at_us {
             return Some(coverings.again_at_us);
         }
@@ -69,25 +71,28 @@ impl Core {
             cluster_version: self.cluster.as_ref().map_or(0, |cluster| cluster.view.version()),
             complete: self.protocols.cql.backfills.complete.len(),
         };
-        if coverings.seen == Some(now) || !self.schema.has_indexes() {
-            return Some(None);
+        let retries = !coverings.refused.is_empty() && now_us >= coverings.refused_until_us;
+        if !retries && (coverings.seen == Some(now) || !self.schema.has_indexes()) {
+            return Some((!coverings.refused.is_empty()).then_some(coverings.refused_until_us));
         }
-        let pause_us = if engine.has_full_filters() { LOOK_FULL_EVERY_US } else { LOOK_EVERY_US };
-        if coverings.seen.is_some() && now_us < coverings.looked_at_us + pause_us {
+        let in_vain = if coverings.has_read { 0 } else { coverings.full_in_vain };
+        let pause_us = if engine.full_filters() > in_vain { LOOK_FULL_EVERY_US } else { LOOK_EVERY_US };
+        if !retries && coverings.seen.is_some() && now_us < coverings.looked_at_us + pause_us {
             return Some(Some(coverings.looked_at_us + pause_us));
         }
         let indexes = self.schema.tables().flat_map(|table| table.indexes.values().map(move |index| (table, index)));
         // Each row of a GridDB container is in one slot: its filter is made by whoever asks for it otherwise.
         let indexes = indexes.filter(|(table, index)| !table.is_container() || engine.has_filter(index.id));
         let passes = indexes.filter_map(|(table, index)| {
-            Some(Pass { index: index.id, of: table.id, prefix_of: prefix_of_entries(table, index)?, from: 0 })
+            Some(Pass { index: index.id, of: table.id, prefix_of: prefix_of_entries(table, index)?, from: 0, has_failed: false })
         });
-        let queue = passes.collect();
+        let (queue, full_in_vain) = (passes.collect(), engine.full_filters());
         let coverings = &mut self.protocols.cql.coverings;
         if now_us >= coverings.refused_until_us || coverings.seen.is_some_and(|seen| seen.cluster_version != now.cluster_version) {
             coverings.refused.clear();
             coverings.refused_until_us = now_us + REFUSED_US;
         }
+        (coverings.has_read, coverings.full_in_vain) = (false, full_in_vain);
         (coverings.queue, coverings.seen, coverings.looked_at_us) = (queue, Some(now), now_us);
         None
     }
@@ -110,11 +115,13 @@ impl Core {
     /// A walk has come to the last slot. If none is left before, the successor of the index's filter replaces it.
     fn end_pass(&mut self) {
         let Some(pass) = self.protocols.cql.coverings.queue.pop_front() else { return };
+        let (engine, backfills) = (self.shard.engine(), &self.protocols.cql.backfills);
+        let mut unknown = backfills.queue.iter().chain(&backfills.current).filter(|(index, _)| *index == pass.index);
         if self.next_slot_to_cover(pass.index, pass.of, 0).is_some() {
             // The filter has got a successor in between.
-            self.protocols.cql.coverings.queue.push_back(Pass { from: 0, ..pass });
-        } else if !self.protocols.cql.backfills.has_slots_of(pass.index) {
-            self.shard.engine().end_covering(pass.index);
+            self.protocols.cql.coverings.queue.push_back(Pass { from: 0, has_failed: false, ..pass });
+        } else if !pass.has_failed && !unknown.any(|(index, slot)| engine.is_covered(*index, *slot)) {
+            engine.end_covering(pass.index);
         }
     }
 
@@ -122,12 +129,27 @@ impl Core {
     pub(crate) fn covered<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, outcome: Result<Vec<u8>, ShardError>) {
         let coverings = &mut self.protocols.cql.coverings;
         let Some(place) = coverings.current.take() else { return };
-        match outcome.as_deref().map(Cover::read) {
-            Ok(Some(Covering::Whole | Covering::Partly)) => return,
-            Ok(Some(Covering::Refused)) => {}
-            // This member is not the slot's primary any more, its rows are damaged, or the index has been dropped.
-            Ok(None) | Err(_) => coverings.again_at_us = reactor.now().monotonic_us + AGAIN_US,
+        if std::mem::take(&mut coverings.is_stale) {
+            return;
         }
-        coverings.refused.insert(place);
+        match outcome.as_deref().map(Cover::read) {
+            Ok(Some(Covering::Partly)) => coverings.has_read = true,
+            Ok(Some(Covering::Whole)) => {
+                coverings.has_read = true;
+                // Each index in turn.
+                if let Some(pass) = coverings.queue.pop_front() {
+                    coverings.queue.push_back(pass);
+                }
+            }
+            Ok(Some(Covering::Refused)) => {
+                coverings.refused.insert(place);
+            }
+            // This member is not the slot's primary any more, its rows are damaged, or the index has been dropped.
+            Ok(None) | Err(_) => {
+                coverings.again_at_us = reactor.now().monotonic_us + AGAIN_US;
+                coverings.refused.insert(place);
+                coverings.queue.front_mut().into_iter().for_each(|pass| pass.has_failed = true);
+            }
+        }
     }
 }

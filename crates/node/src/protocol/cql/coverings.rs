@@ -11,10 +11,16 @@ pub(crate) struct Coverings {
     pub(super) queue: VecDeque<Pass>,
     /// The slot that is read, of the first of these.
     pub(super) current: Option<(TableId, Slot)>,
+    /// The schema has changed since that was begun.
+    pub(super) is_stale: bool,
     /// Slots that could not be read, most of them as they have rows without entries. Queries read them.
     pub(super) refused: BTreeSet<(TableId, Slot)>,
     pub(super) refused_until_us: u64,
     pub(super) seen: Option<Seen>,
+    /// Whether anything has been read since.
+    pub(super) has_read: bool,
+    /// So many full filters are not read anew: this core may read none of their slots.
+    pub(super) full_in_vain: usize,
     pub(super) looked_at_us: u64,
     pub(super) again_at_us: u64,
 }
@@ -27,6 +33,8 @@ pub(super) struct Pass {
     pub(super) prefix_of: PrefixOf,
     /// The next slot to look at.
     pub(super) from: u16,
+    /// A slot could not be read this time.
+    pub(super) has_failed: bool,
 }
 
 /// What the last look has seen.
@@ -44,5 +52,6 @@ impl Coverings {
         self.queue.clear();
         self.refused.clear();
         self.seen = None;
+        self.is_stale = self.current.is_some();
     }
 }
