@@ -32,7 +32,7 @@ use std::collections::BTreeSet;
 /// The prefixes of a key that are filtered by, by their number from 0 on; none of a key that is no entry, and after the last one.
 pub type PrefixOf = fn(&[u8], usize) -> Option<&[u8]>;
 
-/// A table that needs more cells gets a quarter more than it needs, others get twice as many.
+/// A growing table that needs more cells gets a quarter more than it needs, others get twice as many.
 const PAIRS_DOUBLED: usize = 1 << 20;
 /// Pairs are spilled where many values are alike; more than so many, and than one of so many cells, show that a filter is too small.
 const SPILLED_FULL: usize = 1 << 10;
@@ -40,12 +40,12 @@ const CELLS_SPILLED_FULL: usize = 64;
 /// So many, or one of so many cells, are kept until a successor replaces the filter.
 const SPILLED_MAX: usize = 1 << 15;
 const CELLS_SPILLED_MAX: usize = 16;
+/// What a spilled pair takes of memory, nearly.
+const SPILLED_BYTES: usize = 24;
 /// A filter that has read less than one of so many rows of its table does not say how many cells the others need.
 const ROWS_TOLD: u64 = 64;
 /// And so its successor is larger by this factor at most.
 const GROWTH_MAX: usize = 8;
-/// What one of them takes of memory, nearly.
-const SPILLED_BYTES: usize = 24;
 
 /// The prefixes of a key.
 pub(crate) fn prefixes(prefix_of: PrefixOf, key: &[u8]) -> impl Iterator<Item = &[u8]> {

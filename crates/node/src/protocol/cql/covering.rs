@@ -23,10 +23,10 @@ use shard::{Access, ShardError};
 const AGAIN_US: u64 = 500_000;
 /// Between two looks while there are writes.
 const LOOK_EVERY_US: u64 = 1_000_000;
-/// Slots that could not be read are tried again after so long, or when the cluster has changed.
-const REFUSED_US: u64 = 60_000_000;
 /// As `LOOK_EVERY_US`, while a filter is full.
 const LOOK_FULL_EVERY_US: u64 = 20_000;
+/// Slots that could not be read are tried again after so long, or when the cluster has changed.
+const REFUSED_US: u64 = 60_000_000;
 
 impl Core {
     /// Lets a filter read a stretch of a slot. Returns the time at which to be called again.
