@@ -8,7 +8,7 @@
 #   make release       the slow build that figures are taken from: target/release/tarndb
 #   make drivers       the driver suites only; SUITES="python go" chooses
 #   make sim           the simulator over SEEDS=20000 seeds from SEED=1; `make test` takes 120, `make test-long` 1,880 more
-#   make sim-clusters  the same for clusters: SEEDS=5000 seeds of several nodes each; 40, and 260 more
+#   make sim-clusters  the same for clusters: SEEDS=5000 seeds of several nodes each; 20, and 280 more
 #   make peer-cassandra   an Apache Cassandra on 127.0.0.1:9142, for TARNDB_TEST_CQL=127.0.0.1:9142 make drivers
 #   make differential  CQL compared with a real Cassandra's: all scripts and CASES=200 generated cases from SEED=1; ARGS=--record records again
 #   make package       a Debian package, a release archive and its SBOM in target/package; builds the release

@@ -52,28 +52,30 @@ if [[ $kind == short ]]; then
   stage build cargo build --profile quick --locked --package tarndb-server
   stage_end
   begin drivers scripts/drivers.sh
-  stage cargo-test nice cargo test --profile quick --workspace --locked --quiet
+  stage cargo-test nice cargo test --profile quick --workspace --locked --quiet --lib --bins --tests
   stage_end
   logs=("$cache/log/stage-cargo-test.log")
 else
   # Seeds go on after those of `make test`, which stand in the tests.
   export TARNDB_TEST_LONG=1
-  stages_total=12
+  stages_total=14
   begin packages scripts/install-debian.sh
   stage build cargo build --profile quick --locked --package tarndb-server
   stage_end
   begin drivers scripts/drivers.sh
   stage seeds nice env TARNDB_SEED=121 TARNDB_SEEDS=1880 cargo test --profile quick --workspace --locked --test seeds -- every_promise
-  stage seeds-clusters nice env TARNDB_SEED=41 TARNDB_SEEDS=260 cargo test --profile quick --workspace --locked --test cluster -- every_promise
-  stage seeds-upgrades nice env TARNDB_SEED=5 TARNDB_SEEDS=18 cargo test --profile quick --workspace --locked --test cluster -- a_cluster_is_upgraded
-  stage seeds-rot nice env TARNDB_SEED=6 TARNDB_SEEDS=25 cargo test --profile quick --workspace --locked --test cluster -- a_device_that_rots
+  stage seeds-clusters nice env TARNDB_SEED=21 TARNDB_SEEDS=280 cargo test --profile quick --workspace --locked --test cluster -- every_promise
+  stage seeds-upgrades nice env TARNDB_SEED=3 TARNDB_SEEDS=20 cargo test --profile quick --workspace --locked --test cluster -- a_cluster_is_upgraded
+  stage seeds-rot nice env TARNDB_SEED=4 TARNDB_SEEDS=27 cargo test --profile quick --workspace --locked --test cluster -- a_device_that_rots
   stage seeds-repairs nice env TARNDB_SEED=11 TARNDB_SEEDS=2 cargo test --profile quick --workspace --locked --test repair
   stage seeds-indexes nice cargo test --profile quick --workspace --locked --test indexes --test cdc_logs --test containers
   stage seeds-engine nice env TARNDB_SEED=40 TARNDB_SEEDS=200 cargo test --profile quick --workspace --locked --lib -- acknowledged_writes a_walk_over_a_tail
+  stage seeds-metadata nice env TARNDB_SEED=4 TARNDB_SEEDS=8 cargo test --profile quick --workspace --locked --lib -- a_member_that_lies
+  stage kills nice cargo test --profile quick --workspace --locked --test binary -- killed_anywhere
   stage geometry nice cargo test --profile quick --workspace --locked --lib -- entries_are_in_the_ranges tangled_rings
   stage fuzz nice env TARNDB_FUZZ_SEED=20001 TARNDB_FUZZ_ITERATIONS=100000 cargo test --profile quick --workspace --locked --test wire_fuzz --test language_fuzz --test operate_fuzz
   stage_end
-  logs=("$cache"/log/stage-{seeds,seeds-clusters,seeds-upgrades,seeds-rot,seeds-repairs,seeds-indexes,seeds-engine,geometry,fuzz}.log)
+  logs=("$cache"/log/stage-{seeds,seeds-clusters,seeds-upgrades,seeds-rot,seeds-repairs,seeds-indexes,seeds-engine,seeds-metadata,kills,geometry,fuzz}.log)
 fi
 
 echo

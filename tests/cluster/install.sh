@@ -17,8 +17,7 @@ if ! command -v go > /dev/null; then
   say "Go is missing (Debian: golang-go): histories are not checked"
 elif ! step_is_done cluster-checker "${checker[@]}" || [[ ! -x $cache/cluster/checker ]]; then
   say "fetching porcupine and building the checker of histories"
-  (cd "$here/checker" && GOMODCACHE="$cache/go/mod" GOCACHE="$cache/go/build" GOFLAGS="-mod=readonly -modcacherw" GOTOOLCHAIN=local \
-    go build -o "$cache/cluster/checker" .)
+  (go_environment && cd "$here/checker" && go build -o "$cache/cluster/checker" .)
   step_done cluster-checker "${checker[@]}"
 fi
 

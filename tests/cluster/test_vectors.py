@@ -1,5 +1,6 @@
 """ORDER BY … ANN OF on three nodes: graphs answer for all slots of a core at once, and follow failovers and changes that a member has missed."""
 
+import math
 import random
 import struct
 import urllib.request
@@ -48,7 +49,7 @@ def test_the_nearest_are_found_through_failovers(cluster):
         hits = 0
         for _ in range(QUERIES):
             near = new_vector(chance)
-            order = sorted(rows, key=lambda k: sum((x - y) ** 2 for x, y in zip(rows[k], near)))[:NEAREST]
+            order = sorted(rows, key=lambda k: math.dist(rows[k], near))[:NEAREST]
             found = [(row.k, tuple(row.v)) for row in session.execute(query, (list(near),))]
             assert len({k for k, _ in found}) == len(found) == NEAREST
             assert all(rows[k] == vector for k, vector in found)

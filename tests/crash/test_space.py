@@ -10,6 +10,8 @@ import pytest
 from cassandra.concurrent import execute_concurrent, execute_concurrent_with_args
 from cassandra.query import BatchStatement, BatchType
 
+from sizes import sized
+
 KEYSPACE = "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"
 MEMORY_LIMIT = 256 << 20
 SEGMENT_BYTES = 8 << 20
@@ -158,13 +160,14 @@ def read_by_scan(session, count: int, size: int):
     assert len(seen) == count
 
 
+@pytest.mark.sized
 def test_memory_stays_bounded_through_recovery_load_and_defragmentation(start_node):
-    """Nearly five times the limit in rows of 2,000 bytes; each life of the process is measured: loading, recovery from the checkpoint,
+    """Twice, or nearly five times, the limit in rows of 2,000 bytes; each life of the process is measured: loading, recovery from the checkpoint,
     overwriting, and recovery by a scan of the whole log, when there is no checkpoint."""
     # Batches of 64 rows are over what is warned of and refused otherwise.
     batches = ("--batch-size-warn-threshold", "1MiB", "--batch-size-fail-threshold", "1MiB", "--unlogged-batch-across-partitions-warn-threshold", "64")
-    node = start_node(flags=("--capacity", "4GiB", *batches))
-    size, count = 2_000, 600_000
+    node = start_node(flags=("--capacity", sized("2GiB", "4GiB"), *batches))
+    size, count = 2_000, sized(256_000, 600_000)
     with node.session() as session:
         session.execute(KEYSPACE)
         session.execute("CREATE TABLE ks.t (k int PRIMARY KEY, v blob)")

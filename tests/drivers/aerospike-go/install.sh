@@ -8,7 +8,7 @@ command -v go > /dev/null || skip "Go is missing (Debian: golang-go)"
 inputs=("$here/go.mod" "$here/go.sum" "$here/"*_test.go)
 step_is_done aerospike-go "${inputs[@]}" && [[ -x $cache/aerospike-go/suite.test ]] && exit 0
 say "fetching the Aerospike client and building the Go suite"
-export GOMODCACHE="$cache/go/mod" GOCACHE="$cache/go/build" GOFLAGS="-mod=readonly -modcacherw" GOTOOLCHAIN=local
+go_environment
 mkdir -p "$cache/aerospike-go"
 cd "$here"
 go test -c -o "$cache/aerospike-go/suite.test" .

@@ -7,7 +7,7 @@ command -v go > /dev/null || skip "Go is missing (Debian: golang-go)"
 inputs=("$here/go.mod" "$here/go.sum" "$here/modules.txt" "$here/"*_test.go "$here/../go/server_test.go")
 step_is_done applications-go "${inputs[@]}" && [[ -x $cache/applications-go/suite.test ]] && exit 0
 say "fetching gocql, Temporal and Jaeger, and building the suite of applications in Go"
-export GOMODCACHE="$cache/applications-go/mod" GOCACHE="$cache/applications-go/build" GOFLAGS="-mod=readonly -modcacherw" GOTOOLCHAIN=local
+go_environment
 cd "$here"
 while read -r module sum; do
   found=$(go mod download -json "$module")

@@ -3,5 +3,5 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../gotest.sh"
-export TARNDB_TEST_MODULES="$cache/applications-go/mod"
+export TARNDB_TEST_MODULES="$cache/go/mod"
 run_go_suite applications-go "$@"

@@ -7,7 +7,7 @@ command -v go > /dev/null || skip "Go is missing (Debian: golang-go)"
 inputs=("$here/go.mod" "$here/go.sum" "$here/"*_test.go)
 step_is_done go "${inputs[@]}" && [[ -x $cache/go/suite.test ]] && exit 0
 say "fetching gocql and building the Go suite"
-export GOMODCACHE="$cache/go/mod" GOCACHE="$cache/go/build" GOFLAGS="-mod=readonly -modcacherw" GOTOOLCHAIN=local
+go_environment
 cd "$here"
 go test -c -o "$cache/go/suite.test" .
 step_done go "${inputs[@]}"

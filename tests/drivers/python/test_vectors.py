@@ -35,12 +35,12 @@ def new_vector(chance):
 
 
 def similarity(function, one, other):
-    dot = sum(x * y for x, y in zip(one, other))
-    if function == "cosine":
-        return (1 + dot / math.sqrt(sum(x * x for x in one) * sum(y * y for y in other))) / 2
-    if function == "dot_product":
-        return (1 + dot) / 2
-    return 1 / (1 + sum((x - y) ** 2 for x, y in zip(one, other)))
+    # By the law of cosines: `dist` and `hypot` are the fast functions that Python has of vectors.
+    distance, long, wide = math.dist(one, other), math.hypot(*one), math.hypot(*other)
+    if function == "euclidean":
+        return 1 / (1 + distance**2)
+    dot = (long**2 + wide**2 - distance**2) / 2
+    return (1 + (dot / (long * wide) if function == "cosine" else dot)) / 2
 
 
 def metric(name):

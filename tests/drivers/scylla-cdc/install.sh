@@ -8,7 +8,7 @@ command -v go > /dev/null || skip "Go is missing (Debian: golang-go)"
 inputs=("$here/go.mod" "$here/go.sum" "$here/"*_test.go "$here/../go/server_test.go")
 step_is_done scylla-cdc "${inputs[@]}" && [[ -x $cache/scylla-cdc/suite.test ]] && exit 0
 say "fetching scylla-cdc-go and building its suite"
-export GOMODCACHE="$cache/scylla-cdc/mod" GOCACHE="$cache/scylla-cdc/build" GOFLAGS="-mod=readonly -modcacherw" GOTOOLCHAIN=local
+go_environment
 cd "$here"
 go test -c "$(with_server_test scylla-cdc)" -o "$cache/scylla-cdc/suite.test" .
 step_done scylla-cdc "${inputs[@]}"

@@ -134,6 +134,12 @@ pub(crate) enum Seen {
     Mark,
 }
 
+/// Points to kill a node at: every third, or all in `make test-long`.
+pub(crate) fn chosen(points: &[Seen]) -> Vec<&Seen> {
+    let is_long = std::env::var("TARNDB_TEST_LONG").is_ok_and(|is_long| is_long == "1");
+    points.iter().step_by(if is_long { 1 } else { 3 }).collect()
+}
+
 /// Starts a node with another number of cores and kills it as soon as this is seen; whether it was.
 pub(crate) fn kill_when(folder: &Folder, flags: &[&str], cores: &str, seen: &Seen) -> bool {
     let mut child = start(folder, &[flags, &["--cores", cores]].concat()).stdout(Stdio::null()).spawn().unwrap();
@@ -183,7 +189,7 @@ fn a_copy_that_is_killed_anywhere_leaves_all_rows() {
     fill(&mut client);
     let before = read(&mut client);
     kill(server);
-    let points = [
+    let points = chosen(&[
         Seen::Line("is copied before the node serves clients"),
         Seen::Line("copying the data"),
         Seen::File("relayout-0.buffer"),
@@ -193,7 +199,7 @@ fn a_copy_that_is_killed_anywhere_leaves_all_rows() {
         Seen::Mark,
         Seen::File("shard-4.data"),
         Seen::Line("is laid out for the new number"),
-    ];
+    ]);
     let mut was_seen = 0;
     for seen in &points {
         was_seen += usize::from(kill_when(&folder, &["--griddb-port", "0", "--capacity", "1GiB"], "5", seen));
