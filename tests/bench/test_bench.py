@@ -319,12 +319,12 @@ def test_unlike_runs_are_marked_and_other_studies_are_refused(bench, study, tmp_
     assert re.match(r"small: \d+(\.\d+)? s at 50 % of the study's size, one node, \d+ CPUs? .*GiB of memory$", " ".join(report.out.split("small\n")[0].split())), report.out
 
 
-def interrupted(bench, write, line, out):
+def interrupted(bench, write, line, out, *flags):
     """Its study and a run of it that is interrupted after a line; one that has ended before, for this machine stalled, is followed by one of more seconds."""
     for seconds in (3, 20, 100):
         shutil.rmtree(out, ignore_errors=True)
         path = write(seconds)
-        run = bench("run", path, "--out", "out")
+        run = bench("run", path, *flags, "--out", "out")
         run.wait_for_line(line)
         run.interrupt()
         run.end()
@@ -346,6 +346,66 @@ def test_an_interrupted_run_keeps_what_it_has_and_goes_on(bench, study, tmp_path
     assert after["complete"] and phase_of(after, "second")["complete"]
     assert phase_of(after, "first") == phase_of(report, "first") and "tarndb · load" not in finished.err
     assert not [error for phase in after["targets"][0]["phases"] for error in phase["errors"]]
+
+
+def test_a_round_begins_with_a_new_process_and_an_empty_directory(bench, study, tmp_path):
+    path = study([LOAD, run_phase(seconds=3)])
+    run = bench("run", path, "--repeats", "2", "--out", "out")
+    run.wait_for_line("round 1 of 2 · run")
+    (first,) = children_of(run.process.pid)
+    left = tmp_path / "out" / "work" / "tarndb" / "left"
+    left.write_text("by the first round")
+    run.wait_for_line("round 2 of 2 · run")
+    (second,) = children_of(run.process.pid)
+    assert first != second and not is_alive(first) and left.parent.exists() and not left.exists()
+    assert run.end().code == 0, run.err
+
+
+def test_rounds_go_on_after_an_interrupt_and_are_shown_as_one(bench, study, tmp_path):
+    out = tmp_path / "out"
+    path, run = interrupted(bench, lambda seconds: study([LOAD, run_phase(seconds=seconds)]), "round 2 of 2 · run", out, "--repeats", "2")
+    assert run.code == 130 and "tarndb, round 2: interrupted" in report_of(out)["warnings"], run.err
+    before = report_of(out)
+    assert [(target["name"], target["round"], len(target["phases"])) for target in before["targets"]] == [("tarndb", 1, 2), ("tarndb", 2, 2)]
+    assert "2 of 2 rounds" not in run.out and "(1 of 2 rounds)" in run.out, run.out
+    other = bench("run", path, "--repeats", "3", "--out", "out").end()
+    assert other.code == 2 and "the number of rounds (repeats, --repeats) was 2 and is 3 now" in other.err, other.err
+
+    finished = bench("run", path, "--repeats", "2", "--out", "out").end()
+    assert finished.code == 0 and "round 1" not in finished.err and "· load" not in finished.err, finished.err
+    after = report_of(out)
+    assert after["complete"] and after["repeats"] == 2 and "repeats = 2" in after["study"]["file"] and not after["warnings"]
+    first, second = after["targets"]
+    assert first == before["targets"][0] and second["phases"][0] == before["targets"][1]["phases"][0]
+    for target in (first, second):
+        load, measured = target["phases"]
+        assert load["operations"][0]["replies"] == 2000 and not load["errors"] and measured["complete"] and not measured["errors"]
+        for phase in target["phases"]:
+            assert phase["histogram_log"] == f"tarndb-round-{target['round']}-{phase['name']}.hlog"
+            assert (out / phase["histogram_log"]).read_text().startswith("#")
+    assert not (out / "work").exists()
+    low, high = sorted(target["phases"][1]["throughput"] for target in (first, second))
+    shown = re.search(r"^  run, .*?  ([\d,.]+) .*\n    lowest +([\d,.]+) .*\n    highest +([\d,.]+) ", finished.out, re.MULTILINE)
+    median, lowest, highest = (float(figure.replace(",", "")) for figure in shown.groups())
+    assert abs(lowest - low) <= 1 and abs(highest - high) <= 1 and abs(median - (low + high) / 2) <= 1, finished.out
+    assert "medians of 2 rounds" in finished.out and '"rounds":{' in (out / "report.html").read_text()
+
+
+def test_a_round_of_a_target_that_fails_is_tried_again_and_targets_take_turns(bench, study, private_server, tmp_path):
+    path = study([LOAD, run_phase(seconds=1)], repeats=2, cost="{ node_hour = 0.5 }")
+    ours = f"server=cql://{private_server.state()['cql']}"
+    run = bench("run", path, "--target", ours, "--target", f"absent=cql://127.0.0.1:{free_port()}", "--out", "out").end()
+    assert run.code == 1, run.err
+    report = report_of(tmp_path / "out")
+    assert [(target["name"], target["round"]) for target in report["targets"]] == [("server", 1), ("absent", 1), ("server", 2), ("absent", 2)]
+    for number in (1, 2):
+        (failure,) = [line for line in run.err.splitlines() if line.startswith(f"absent, round {number}: ")]
+        assert "cannot connect" in failure and failure in report["warnings"]
+    assert [target["phases"][0]["operations"][0]["replies"] for target in report["targets"][::2]] == [2000, 2000]
+    assert [len(target["costs"]) for target in report["targets"]] == [2, 0, 2, 0]
+    throughput = next(ratio for ratio in report["ratios"] if ratio["measure"] == "run throughput")
+    assert throughput["subject_spread"]["rounds"] == 2 and throughput["measured"] is None and "measured_spread" not in throughput
+    assert throughput["subject_spread"]["lowest"] <= throughput["subject_value"] <= throughput["subject_spread"]["highest"]
 
 
 @pytest.mark.parametrize(
@@ -642,6 +702,8 @@ def test_a_command_of_the_users_disturbs_a_server(bench, study, private_server, 
         (["run", "ycsb-a", "--scale", "1e9"], 3, "--scale"),
         (["run", "ycsb-a", "--rate=-1"], 2, "rate"),
         (["run", "ycsb-a", "--duration", "fast"], 2, "duration"),
+        (["run", "ycsb-a", "--repeats", "0"], 2, "from 1 to 99"),
+        (["run", "ycsb-a", "--repeats", "100"], 2, "from 1 to 99"),
         (["run", "ycsb-a", "--memory", "much"], 2, "--memory"),
         (["run", "ycsb-a", "--target", "postgres"], 1, "postgres"),
         (["run", "ycsb-a", "--target", "mongodb://x:1"], 2, "mongodb"),

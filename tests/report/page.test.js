@@ -91,7 +91,7 @@ test("durations have digits that say something", async () => {
 });
 
 test("on a phone every column of a table can be reached within its box", async () => {
-  for (const name of ["aerospike-cassandra", "griddb-scaleout", "resilience", "compare", "compare-unlike"]) {
+  for (const name of ["aerospike-cassandra", "griddb-scaleout", "resilience", "repeats", "compare", "compare-unlike"]) {
     const page = await open(name, { width: 390 });
     await page.evaluate(() => document.querySelectorAll("details").forEach((element) => { element.open = true; }));
     const boxes = await page.$$eval(".scroll", (all) => all.map((box) => {
@@ -259,6 +259,77 @@ test("a comparison of unlike runs says first what differs, and marks every figur
   const alike = await open("compare");
   assert.strictEqual(await alike.$$eval(".differences.warnings", (all) => all.length), 0);
   await alike.close();
+});
+
+test("several rounds have medians, extremes and error bars", async () => {
+  const page = await open("repeats");
+  const { targets, ratios } = report("repeats");
+  const own = targets.filter(({ name }) => name === "tarndb").map(({ phases }) => phases[4].throughput).sort((a, b) => a - b);
+  const shown = new Set(await figures(page));
+  assert.ok(shown.has(own[1]), "the median is in a table");
+  const text = await page.$eval("main", (main) => main.innerText);
+  const rounded = (value) => Math.round(value).toLocaleString("en-US");
+  assert.ok(text.includes(`${rounded(own[0])}–${rounded(own[2])}`), "so are the lowest and the highest");
+  for (const part of ["medians of 3 rounds", "2 of 3 rounds", "cassandra, round 2", "tarndb: round 1; cassandra: round 1"]) assert.ok(text.includes(part), part);
+  // Each ratio that was measured has one, each bar of inserts, too.
+  const bullets = await page.$$eval("#ratios .bullet", (all) => all.map((bullet) => {
+    const box = bullet.getBoundingClientRect();
+    const [bar, whisker] = [".bar", ".whisker"].map((part) => bullet.querySelector(part)?.getBoundingClientRect());
+    return { title: bullet.title, inside: whisker && whisker.left >= box.left - 1 && whisker.right <= box.right + 1, bar: bar?.right, left: whisker?.left, right: whisker?.right };
+  }));
+  assert.strictEqual(bullets.length, ratios.length);
+  for (const [at, { measured, measured_spread: spread }] of ratios.entries()) {
+    const { title, inside, bar, left, right } = bullets[at];
+    if (measured == null) assert.ok(inside === undefined, "a bar for no figure");
+    else {
+      assert.ok(inside && left <= bar + 1 && right >= bar - 1 && right - left > 2, `${left} to ${right} around ${bar}`);
+      assert.match(title, new RegExp(`^median [\\d.]+ ×, lowest [\\d.]+ ×, highest [\\d.]+ × of ${spread.rounds} rounds$`));
+    }
+  }
+  assert.strictEqual(await page.$$eval("#inserts .whisker", (all) => all.length), 4);
+  // A line a target in the legend and the readout, the others faint.
+  const lines = await page.evaluate(() => charts.find(({ spec }) => spec.title === "Replies a second").spec.series.map(({ name, faint, end }) => [name, Boolean(faint), end || null]));
+  assert.deepStrictEqual(lines, [["tarndb round 2", true, null], ["tarndb round 3", true, null], ["cassandra round 3", true, null], ["tarndb", false, "tarndb"], ["cassandra", false, "cassandra"]]);
+  await page.close();
+  const alone = await open("aerospike-cassandra");
+  assert.strictEqual(await alone.$$eval(".whisker, .range, .rounds", (all) => all.length), 0);
+  assert.ok(!(await alone.$eval("main", (main) => main.innerText)).includes("medians"));
+  assert.strictEqual(await alone.evaluate(() => charts.filter(({ spec }) => spec.series.some(({ faint, whiskers }) => faint || whiskers?.length)).length), 0);
+  await alone.close();
+});
+
+test("error bars can be seen in light and dark", async () => {
+  for (const dark of [false, true]) {
+    const page = await open("repeats", { dark });
+    const [line, paper] = await page.evaluate(() => {
+      const probe = document.createElement("canvas").getContext("2d");
+      const light = (colour) => {
+        probe.fillStyle = colour;
+        probe.fillRect(0, 0, 1, 1);
+        const [r, g, b] = [...probe.getImageData(0, 0, 1, 1).data].slice(0, 3).map((part) => ((part / 255 + 0.055) / 1.055) ** 2.4);
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+      };
+      const whisker = getComputedStyle(document.querySelector("#ratios .whisker"));
+      return [light(whisker.borderLeftColor), light(getComputedStyle(document.documentElement).backgroundColor)];
+    });
+    const contrast = (Math.max(line, paper) + 0.05) / (Math.min(line, paper) + 0.05);
+    assert.ok(contrast > 7, `${dark ? "dark" : "light"}: ${contrast}`);
+    await page.close();
+  }
+});
+
+test("points of a scaling chart have error bars and say what they are", async () => {
+  const page = await open("repeats-scaleout");
+  const whiskers = await page.evaluate(() => charts.find(({ spec }) => spec.title.startsWith("read")).spec.series[0].whiskers);
+  assert.deepStrictEqual(whiskers.map(([nodes]) => nodes), [3, 5, 10, 20]);
+  for (const [, lowest, highest] of whiskers) assert.ok(Math.abs(lowest / highest - 0.84) < 0.001, `${lowest} ${highest}`);
+  await page.focus("#scaling .plot");
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("ArrowRight");
+  assert.match(await page.$eval("#scaling .readout", (text) => text.textContent), /3 nodes: .* \(median; lowest [\d,]+\/s, highest [\d,]+\/s\)/);
+  assert.match(await page.$eval("#scaling .caption", (caption) => caption.textContent), /lowest to the highest of the rounds/);
+  assert.match(await page.$eval("#costs tbody", (body) => body.textContent), /\$[\d.]+–\$[\d.]+/);
+  await page.close();
 });
 
 test("paper has every chart, whole and light", async () => {

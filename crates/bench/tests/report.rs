@@ -251,6 +251,90 @@ fn a_headline_names_what_was_run_and_on_what() {
     assert!(html(&made("long")).contains("\"headline\":\"12 h at 1 % of the published size, one node, "));
 }
 
+#[test]
+fn several_rounds_are_shown_as_medians_with_their_extremes() {
+    let report = made("repeats");
+    let text = summary(&report, 160);
+    let line = |start: &str, after: &str| {
+        let from = text.find(after).unwrap_or_else(|| panic!("no {after:?} in\n{text}"));
+        text[from..]
+            .lines()
+            .find(|line| line.trim_start().starts_with(start))
+            .unwrap_or_else(|| panic!("no {start:?} in\n{text}"))
+            .to_owned()
+    };
+    let throughputs: Vec<f64> =
+        report.targets.iter().filter(|target| target.name == "tarndb").map(|target| target.phases[4].throughput).collect();
+    let thousands = |value: f64| format!("{},{:03}", value.round() as u64 / 1000, value.round() as u64 % 1000);
+    assert!(throughputs[1] < throughputs[0] && throughputs[0] < throughputs[2]);
+    for (start, value) in [("run, 2 min", throughputs[0]), ("lowest", throughputs[1]), ("highest", throughputs[2])] {
+        assert!(line(start, "  run, 2 min").contains(&thousands(value)), "{start} {value}:\n{text}");
+    }
+    assert!(text.contains("run, 2 min (2 of 3 rounds)") && text.contains("run throughput (2 of 3 rounds)"), "{text}");
+    assert!(!text.contains("unfinished"), "a round that was cut short does not count where others were finished: {text}");
+    assert!(headline(&report).contains(", medians of 3 rounds, one node"), "{}", headline(&report));
+    assert!(verdict(&report).contains("(median of 2 of 3 rounds, 1"), "{}", verdict(&report));
+    let all = warnings(&report).join("\n");
+    assert!(all.contains("cassandra, round 2 was given up") && all.contains("cassandra, round 2: 2 of 1,000 compared reads"), "{all}");
+    assert_eq!(labels(&report)[..2], ["tarndb, round 1", "cassandra, round 1"]);
+    assert!(summary(&report, 80).lines().all(|line| line.chars().count() <= 100));
+}
+
+#[test]
+fn of_one_target_the_verdict_says_how_far_its_rounds_lie_apart() {
+    let mut report = made("repeats");
+    report.ratios.clear();
+    report.targets.retain(|target| target.name == "tarndb");
+    assert!(verdict(&report).contains("Medians of 3 rounds; in run "), "{}", verdict(&report));
+    report.targets.truncate(1);
+    assert!(headline(&report).contains("medians of 1 of 3 rounds"), "{}", headline(&report));
+    assert!(verdict(&report).contains("Figures of 1 rounds; in run "), "{}", verdict(&report));
+}
+
+#[test]
+fn sizes_have_rounds_each() {
+    let report = made("repeats-scaleout");
+    assert!(verdict(&report).contains("20 nodes: ") && verdict(&report).contains("(linear: 6.67 ×)"), "{}", verdict(&report));
+    assert_eq!(labels(&report)[4..6], ["tarndb, 3 nodes, round 2", "tarndb, 5 nodes, round 2"]);
+    let text = summary(&report, 120);
+    assert_eq!(text.matches("medians of rounds").count(), 4, "{text}");
+}
+
+#[test]
+fn rounds_are_compared_by_their_medians() {
+    let reports = [("one".to_owned(), made("aerospike-cassandra")), ("three".to_owned(), made("repeats"))];
+    let comparison = Comparison::of(&reports);
+    let [alone, repeated] = [0, 1]
+        .map(|run| comparison.runs[run].figures.iter().find(|one| one.phase == "run" && one.operation == "read").expect("both have it"));
+    assert_eq!(alone.spread, None);
+    let spread = repeated.spread.expect("it has three rounds");
+    assert_eq!((spread.rounds, repeated.target.as_str()), (3, "tarndb"));
+    assert!(spread.lowest.throughput < repeated.throughput && repeated.throughput < spread.highest.throughput);
+    assert!(spread.lowest.latency.p99 < repeated.latency.p99 && repeated.latency.p99 < spread.highest.latency.p99);
+    let expected = Difference { what: "repeats".to_owned(), kind: Kind::Conditions, values: ["1", "3"].map(str::to_owned).to_vec() };
+    assert!(comparison.differences.contains(&expected), "{:?}", comparison.differences);
+    assert!(!comparison.differences.iter().any(|difference| difference.what.contains("study: repeats")));
+    let text = compare_text(&reports);
+    assert!(text.contains("medians of rounds") && text.contains("  lowest") && text.contains("three: cassandra ≠"), "{text}");
+    assert!(!text.contains("round 1"), "a target is one, however many rounds it has: {text}");
+}
+
+#[test]
+fn one_round_is_shown_as_it_is() {
+    let mut report = made("aerospike-cassandra");
+    let (text, page) = (summary(&report, 120), html(&report));
+    assert!(!text.contains("round") && !text.contains("lowest") && !page.contains("\"rounds\":"), "{text}");
+    // Reports of earlier versions tell neither the number of rounds nor which one it is.
+    let mut written = serde_json::to_value(&report).expect("a report is JSON");
+    written.as_object_mut().expect("it is an object").remove("repeats");
+    for target in written["targets"].as_array_mut().expect("it is a list") {
+        target.as_object_mut().expect("it is an object").remove("round");
+    }
+    assert_eq!(serde_json::from_value::<Report>(written).expect("both may be missing"), report);
+    report.repeats = 2;
+    assert!(summary(&report, 120).contains("run, 10 min (1 of 2 rounds)"));
+}
+
 /// Two reports that differ in nothing, and then in what `change` does to the second.
 fn compared(change: impl FnOnce(&mut Report)) -> [(String, Report); 2] {
     let mut other = made("aerospike-cassandra");

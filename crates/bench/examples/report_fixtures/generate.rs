@@ -2,8 +2,9 @@
 
 use bench::report::model::{
     Cost, ErrorCount, Event, Latency, OperationReport, Paper, PaperResult, PhaseKind, PhaseReport, Ratio, Report, Resources, SCHEMA,
-    Second, SecondOperation, StudyInfo, TargetReport, Verified,
+    Second, SecondOperation, Spread, StudyInfo, TargetReport, Verified,
 };
+use bench::statistics::Summary;
 use std::collections::BTreeMap;
 
 /// How a target behaves.
@@ -30,7 +31,7 @@ fn noise(seed: u64, at: u64) -> f64 {
 pub(crate) type Made = (&'static str, fn() -> Report);
 
 /// Every kind of report there is.
-pub(crate) const ALL: [Made; 8] = [
+pub(crate) const ALL: [Made; 10] = [
     ("aerospike-cassandra", || aerospike_cassandra(600, 1.0)),
     ("improved", || aerospike_cassandra(600, 1.3)),
     ("griddb-scaleout", griddb_scaleout),
@@ -38,6 +39,8 @@ pub(crate) const ALL: [Made; 8] = [
     ("incomplete", incomplete),
     ("empty", empty),
     ("hostile", hostile),
+    ("repeats", repeats),
+    ("repeats-scaleout", repeats_scaleout),
     ("long", || aerospike_cassandra(43_200, 1.0)),
 ];
 
@@ -170,6 +173,7 @@ fn target(name: &str, server: &str, nodes: u32, phases: Vec<PhaseReport>) -> Tar
         address: "127.0.0.1:9042".to_owned(),
         server: server.to_owned(),
         nodes,
+        round: 1,
         settings: texts(&[("cores", "1 (cpu 0)"), ("durability", "memory, flush every 100 ms"), ("memory limit", "2.00 GiB")]),
         phases,
         costs: Vec::new(),
@@ -196,6 +200,7 @@ fn report(name: &str, title: &str, targets: Vec<TargetReport>) -> Report {
         scale: 0.01,
         complete: true,
         warnings: Vec::new(),
+        repeats: 1,
         environment: texts(&[
             ("CPU", "AMD EPYC 9R14"),
             ("CPUs of this process", "[0, 1]"),
@@ -308,7 +313,74 @@ fn ratio(measure: &str, subject: f64, baseline: f64, unit: &str, measured: f64, 
         unit: unit.to_owned(),
         measured: Some(measured),
         paper: Some(paper),
+        subject_spread: None,
+        baseline_spread: None,
+        measured_spread: None,
     }
+}
+
+/// `aerospike-cassandra` three times, one time a tenth slower and one a quarter faster; in the second cassandra dies.
+fn repeats() -> Report {
+    let each = [1.0, 0.9, 1.25].map(|faster| aerospike_cassandra(120, faster));
+    let mut made = each[0].clone();
+    (made.repeats, made.complete) = (3, false);
+    made.study.file = made.study.file.replacen("replication", "repeats = 3\nreplication", 1);
+    made.targets = each
+        .iter()
+        .zip(1..)
+        .flat_map(|(report, round)| report.targets.iter().cloned().map(move |target| TargetReport { round, ..target }))
+        .collect();
+    for target in &mut made.targets {
+        for log in target.phases.iter_mut().filter_map(|phase| phase.histogram_log.as_mut()) {
+            *log = format!("round-{}-{log}", target.round);
+        }
+    }
+    let dead = &mut made.targets[3];
+    dead.failure = Some("127.0.0.1:9142 closed every connection 41 s into run".to_owned());
+    dead.costs.clear();
+    dead.phases[4].complete = false;
+    dead.phases[4].timeline.truncate(41);
+    dead.phases[4].verified = Verified { compared: 1_000, lost: 2, ..Verified::default() };
+    for (at, ratio) in made.ratios.iter_mut().enumerate() {
+        let counts: Vec<&Ratio> = each
+            .iter()
+            .enumerate()
+            .filter(|(round, _)| *round != 1 || ratio.measure.starts_with("load"))
+            .map(|(_, report)| &report.ratios[at])
+            .collect();
+        let spread = |of: fn(&Ratio) -> Option<f64>| {
+            let figures: Vec<f64> = counts.iter().filter_map(|ratio| of(ratio)).collect();
+            let summary = Summary::of(figures.iter().copied());
+            (
+                summary.map(|summary| summary.median),
+                summary.map(|summary| Spread { lowest: summary.least, highest: summary.most, rounds: figures.len() as u32 }),
+            )
+        };
+        let (subject, baseline, measured) =
+            (spread(|ratio| ratio.subject_value), spread(|ratio| ratio.baseline_value), spread(|ratio| ratio.measured));
+        (ratio.subject_value, ratio.subject_spread) = subject;
+        (ratio.baseline_value, ratio.baseline_spread) = baseline;
+        (ratio.measured, ratio.measured_spread) = measured;
+    }
+    made
+}
+
+/// `griddb-scaleout` three times, each slower than the one before.
+fn repeats_scaleout() -> Report {
+    let mut made = griddb_scaleout();
+    made.repeats = 3;
+    let slower = |target: &TargetReport, round: u32| {
+        let mut target = TargetReport { round, ..target.clone() };
+        let factor = 1.0 - 0.08 * f64::from(round - 1);
+        for phase in &mut target.phases {
+            phase.throughput *= factor;
+            phase.operations.iter_mut().for_each(|operation| operation.throughput *= factor);
+        }
+        target.costs.iter_mut().for_each(|cost| cost.per_100m /= factor);
+        target
+    };
+    made.targets = (1..=3).flat_map(|round| made.targets.iter().map(move |target| slower(target, round)).collect::<Vec<_>>()).collect();
+    made
 }
 
 fn griddb_scaleout() -> Report {

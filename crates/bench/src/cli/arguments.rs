@@ -24,6 +24,9 @@ pub struct RunArguments {
     /// Requests a second in each measured phase, whatever comes back (open loop).
     #[arg(long, value_name = "PER_SECOND")]
     pub(super) rate: Option<f64>,
+    /// How often all phases are run on each target, instead of the study's: figures are then medians, with the lowest and the highest.
+    #[arg(long, value_name = "N")]
+    pub(super) repeats: Option<u32>,
     /// Directory of the report; a run that was interrupted goes on when it is given again.
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,

@@ -37,6 +37,12 @@ pub(super) fn options(arguments: RunArguments, tool: &str) -> Result<Options, Be
         }
         study.at_rate(rate);
     }
+    if let Some(repeats) = arguments.repeats {
+        if !(1..=study::REPEATS_MAX).contains(&repeats) {
+            return Err(flag("repeats", &repeats.to_string(), &format!("it is a number of rounds from 1 to {}", study::REPEATS_MAX)));
+        }
+        study.repeats = repeats;
+    }
     let of_study = if study.targets.is_empty() { vec![TARGET.to_owned()] } else { study.targets.clone() };
     let targets = if arguments.targets.is_empty() { of_study } else { arguments.targets };
     let given = targets.iter().map(|given| TargetSpec::parse(given)).collect::<Result<Vec<_>, _>>()?;

@@ -4,7 +4,8 @@
 use super::differences::{Difference, Kind, differences, is_unlike_first};
 use super::findings::labels;
 use super::headline::headline;
-use super::model::{Latency, Report, SCHEMA};
+use super::model::{Latency, OperationReport, Report, SCHEMA, TargetReport};
+use super::rounds::Merged;
 use serde::Serialize;
 
 /// Reports beside each other.
@@ -52,6 +53,29 @@ pub struct ComparedFigures {
     pub throughput: f64,
     /// Of replies that were no errors.
     pub latency: Latency,
+    /// With several rounds the figures above are medians; absent with one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spread: Option<ComparedSpread>,
+}
+
+/// How far the rounds lie apart.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ComparedSpread {
+    /// Rounds that have the figures.
+    pub rounds: usize,
+    /// The lowest of each.
+    pub lowest: ComparedExtreme,
+    /// The highest.
+    pub highest: ComparedExtreme,
+}
+
+/// The figures of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ComparedExtreme {
+    /// Replies a second.
+    pub throughput: f64,
+    /// Of replies that were no errors.
+    pub latency: Latency,
 }
 
 impl Comparison {
@@ -73,10 +97,20 @@ impl Comparison {
 }
 
 fn figures(report: &Report) -> Vec<ComparedFigures> {
+    let merged = Merged::of(report);
     let mut all = Vec::new();
-    for (target, label) in report.targets.iter().zip(labels(report)) {
-        for phase in &target.phases {
-            all.extend(phase.operations.iter().map(|operation| ComparedFigures {
+    for (at, (target, label)) in merged.report.targets.iter().zip(labels(&merged.report)).enumerate() {
+        for (place, phase) in target.phases.iter().enumerate() {
+            let spread = |operation: usize| {
+                let extreme = |target: &TargetReport| {
+                    let OperationReport { throughput, latency, .. } = target.phases[place].operations[operation];
+                    ComparedExtreme { throughput, latency }
+                };
+                let (lowest, highest) = merged.extremes_of(at)?;
+                Some(ComparedSpread { rounds: merged.phases[at][place].each.len(), lowest: extreme(lowest), highest: extreme(highest) })
+            };
+            all.extend(phase.operations.iter().enumerate().map(|(number, operation)| ComparedFigures {
+                spread: spread(number),
                 target: label.clone(),
                 nodes: target.nodes,
                 phase: phase.name.clone(),

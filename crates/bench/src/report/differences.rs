@@ -3,6 +3,7 @@
 
 use super::figures::{count, duration, number};
 use super::model::{PhaseKind, Report};
+use super::rounds::rounds;
 use crate::study::Study;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,6 +56,7 @@ pub fn differences(reports: &[(String, Report)]) -> Vec<Difference> {
     all.add("study", Kind::Study, |report| Some(report.study.name.clone()));
     all.phases();
     all.add("scale", Kind::Conditions, |report| Some(without_zeros(report.scale)));
+    all.add("repeats", Kind::Conditions, |report| Some(report.repeats.to_string()));
     all.study_files();
     all.add("finished", Kind::Conditions, |report| Some(if report.complete { "yes" } else { "no" }.to_owned()));
     all.by_name(
@@ -164,7 +166,7 @@ impl Found<'_> {
     /// Servers and settings of targets that have the same name and size in all reports.
     fn targets(&mut self) {
         let Some((_, first)) = self.reports.first() else { return };
-        for target in &first.targets {
+        for target in rounds(&first.targets).into_iter().map(|rounds| rounds[0]) {
             let same = |report: &Report| {
                 report
                     .targets
@@ -208,6 +210,8 @@ fn leaves(study: &Study, scaled: bool) -> Words {
     }
     let mut rest = study.clone();
     rest.phases.clear();
+    // The report tells it, whatever version it is of.
+    rest.repeats = 1;
     (rest.title, rest.description, rest.paper, rest.cost) = (String::new(), String::new(), None, None);
     if scaled {
         rest.rows.count = 0;

@@ -33,6 +33,18 @@ pub(crate) fn number(value: f64) -> String {
     format!("{sign}{}", count(magnitude.round() as u64))
 }
 
+/// From the lowest to the highest, the unit once: `190–230 µs`.
+pub(super) fn range(show: impl Fn(f64) -> String, lowest: f64, highest: f64) -> String {
+    let (low, high) = (show(lowest), show(highest));
+    if low == high {
+        return high;
+    }
+    match (low.split_once(' '), high.split_once(' ')) {
+        (Some((figure, unit)), Some((_, same))) if unit == same => format!("{figure}–{high}"),
+        _ => format!("{low}–{high}"),
+    }
+}
+
 /// How many times: `14.2 ×`.
 pub(super) fn times(value: f64) -> String {
     format!("{} ×", number(value))
@@ -104,6 +116,10 @@ mod tests {
         assert_eq!(number(-1_234.0), "−1,234");
         assert_eq!(number(f64::NAN), "–");
         assert_eq!(times(14.0), "14.0 ×");
+        assert_eq!(range(latency, 190.0, 230.0), "190–230 µs");
+        assert_eq!(range(latency, 190.0, 1_230.0), "190 µs–1.23 ms");
+        assert_eq!(range(number, 11_900.0, 12_800.0), "11,900–12,800");
+        assert_eq!(range(times, 14.0, 14.01), "14.0 ×");
         assert_eq!(times_given(14.0), "14 ×");
         assert_eq!(times_given(5.83), "5.83 ×");
         assert_eq!(times_given(100.0), "100 ×");

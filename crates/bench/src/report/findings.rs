@@ -1,26 +1,34 @@
 //! What a reader must know first, in words: what the run found, and what makes it less than it seems.
 
-use super::figures::{count, duration, named, number, times, times_given};
-use super::model::{Event, PhaseKind, PhaseReport, Ratio, Report, TargetReport, Verified};
+use super::figures::{count, duration, named, number, range, times, times_given};
+use super::model::{Event, PhaseKind, PhaseReport, Ratio, Report, Spread, TargetReport, Verified};
+use super::rounds::Merged;
 
 /// Share of requests from which on failures are a warning.
 const FAILED_SHARE: f64 = 0.001;
 
-/// What targets are called in charts and tables: their names, with the nodes where several have the same name, then with a number.
+/// What targets are called in charts and tables: their names, with the nodes where several have the same name, then with a number; with their
+/// round where there are several.
 #[must_use]
 pub fn labels(report: &Report) -> Vec<String> {
-    let unique = |labels: &[String], label: &String| labels.iter().filter(|other| *other == label).count() == 1;
+    let rounds: Vec<u32> = report.targets.iter().map(|target| target.round).collect();
+    let named = |label: &str, other: &String, at: usize, round: u32| other == label && rounds[at] == round;
+    let unique = |labels: &[String], at: usize| {
+        labels.iter().enumerate().filter(|(other, label)| named(&labels[at], label, *other, rounds[at])).count() == 1
+    };
     let names: Vec<String> = report.targets.iter().map(|target| target.name.clone()).collect();
     let sized: Vec<String> = report
         .targets
         .iter()
-        .map(|target| if unique(&names, &target.name) { target.name.clone() } else { format!("{}, {}", target.name, nodes(target.nodes)) })
-        .collect();
-    sized
-        .iter()
         .enumerate()
-        .map(|(at, label)| if unique(&sized, label) { label.clone() } else { format!("{label} ({})", at + 1) })
-        .collect()
+        .map(|(at, target)| if unique(&names, at) { target.name.clone() } else { format!("{}, {}", target.name, nodes(target.nodes)) })
+        .collect();
+    let numbered =
+        sized.iter().enumerate().map(|(at, label)| if unique(&sized, at) { label.clone() } else { format!("{label} ({})", at + 1) });
+    match report.repeats {
+        1 => numbered.collect(),
+        _ => numbered.zip(rounds.iter()).map(|(label, round)| format!("{label}, round {round}")).collect(),
+    }
 }
 
 fn nodes(nodes: u32) -> String {
@@ -100,9 +108,12 @@ fn errors_and_replies(phase: &PhaseReport) -> (u64, u64) {
 /// What the run found, in a sentence or two.
 #[must_use]
 pub fn verdict(report: &Report) -> String {
+    let merged = Merged::of(report);
+    let repeats = report.repeats;
+    let report: &Report = &merged.report;
     let measured: Vec<(&Ratio, f64)> = report.ratios.iter().filter_map(|ratio| Some((ratio, ratio.measured?))).collect();
     if let Some((first, factor)) = measured.iter().find(|(ratio, _)| ratio.measure == "run throughput").or(measured.first()) {
-        return ratios(&measured, first, *factor);
+        return ratios(&measured, first, *factor, repeats);
     }
     let mut best: Vec<(String, &TargetReport, &PhaseReport)> = Vec::new();
     for (label, target) in labels(report).into_iter().zip(&report.targets) {
@@ -113,7 +124,7 @@ pub fn verdict(report: &Report) -> String {
     match best.as_slice() {
         [] => "Nothing was measured.".to_owned(),
         [(label, target, phase)] => {
-            let mut said = format!("{label}: {}.", throughputs(target, phase));
+            let mut said = format!("{label}: {}.{}", throughputs(target, phase), extent(&merged, target, phase));
             let phases = report.targets.iter().flat_map(|target| &target.phases);
             for event in phases.clone().flat_map(|phase| &phase.events) {
                 let told = foremost(event);
@@ -153,6 +164,16 @@ fn verification(phases: impl Iterator<Item = Verified>) -> String {
     }
 }
 
+/// How far the throughput of a target's rounds lies apart.
+fn extent(merged: &Merged<'_>, target: &TargetReport, main: &PhaseReport) -> String {
+    let found = merged.report.targets.iter().position(|other| std::ptr::eq(other, target));
+    let Some((of, (lowest, highest))) = found.and_then(|of| Some((of, merged.extremes_of(of)?))) else { return String::new() };
+    let Some(at) = target.phases.iter().position(|phase| phase.name == main.name) else { return String::new() };
+    let rounds = merged.phases[of][at].each.len();
+    let throughputs = range(number, lowest.phases[at].throughput, highest.phases[at].throughput);
+    format!(" {} of {rounds} rounds; in {} {throughputs}.", if rounds == 1 { "Figures" } else { "Medians" }, main.name)
+}
+
 /// Of the main phase, or of each measured one if there are several.
 fn throughputs(target: &TargetReport, main: &PhaseReport) -> String {
     let runs: Vec<&PhaseReport> =
@@ -174,10 +195,15 @@ fn foremost(event: &Event) -> Vec<String> {
     if asked.is_empty() { event.figures.keys().filter_map(|name| told(name)).collect() } else { asked }
 }
 
-fn ratios(measured: &[(&Ratio, f64)], first: &Ratio, factor: f64) -> String {
+fn ratios(measured: &[(&Ratio, f64)], first: &Ratio, factor: f64, repeats: u32) -> String {
     let mut said = format!("{} against {}: {} {}", first.subject, first.baseline, first.measure, times(factor));
-    if let Some(paper) = first.paper {
-        said.push_str(&format!(" (paper: {})", times_given(paper)));
+    let spread = first.measured_spread.map(|Spread { lowest, highest, rounds }| {
+        let of = if rounds == repeats { format!("{rounds}") } else { format!("{rounds} of {repeats}") };
+        format!("median of {of} rounds, {}", range(times, lowest, highest))
+    });
+    let beside: Vec<String> = spread.into_iter().chain(first.paper.map(|paper| format!("paper: {}", times_given(paper)))).collect();
+    if !beside.is_empty() {
+        said.push_str(&format!(" ({})", beside.join("; ")));
     }
     said.push('.');
     let of_paper: Vec<bool> = measured.iter().filter_map(|(ratio, factor)| Some(*factor >= ratio.paper?)).collect();

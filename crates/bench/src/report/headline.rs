@@ -3,11 +3,15 @@
 
 use super::figures::{count, duration, number};
 use super::model::{PhaseKind, PhaseReport, Report, TargetReport};
+use super::rounds::Merged;
 
 /// For example `2 min 30 s at 1.2 % of the published size, one node, 2 CPUs (AMD EPYC 9R14), 31.0 GiB of memory`.
 #[must_use]
 pub fn headline(report: &Report) -> String {
+    let rounds = rounds(report);
+    let report: &Report = &Merged::of(report).report;
     let mut parts = vec![format!("{} {}", ran(report), size(report))];
+    parts.extend(rounds);
     parts.extend(nodes(&report.targets));
     let machine = machine(report);
     if !machine.is_empty() {
@@ -15,6 +19,16 @@ pub fn headline(report: &Report) -> String {
         parts.push(format!("{from}{machine}"));
     }
     parts.join(", ")
+}
+
+/// `medians of 3 rounds`, where there are several.
+fn rounds(report: &Report) -> Option<String> {
+    let begun = report.targets.iter().map(|target| target.round).max().unwrap_or(0);
+    match report.repeats {
+        1 => None,
+        repeats if begun == repeats => Some(format!("medians of {repeats} rounds")),
+        repeats => Some(format!("medians of {begun} of {repeats} rounds")),
+    }
 }
 
 /// How long the load was that is measured: that of the target that took longest.

@@ -8,6 +8,8 @@ use super::differences::{Difference, differences};
 use super::findings;
 use super::headline::headline;
 use super::model::Report;
+use super::page_rounds::Rounds;
+use super::rounds::{Counted, Merged};
 use super::timeline::{self, Columns};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -21,7 +23,7 @@ const SPECTRUM_POINTS_MAX: usize = 240;
 
 const TEMPLATE: &str = include_str!("page/page.html");
 /// In the order in which the page needs them.
-const PARTS: [(&str, &str); 9] = [
+const PARTS: [(&str, &str); 10] = [
     ("/*{uplot.css}*/", include_str!("../../../../third_party/uplot-1.6.32/uPlot.min.css")),
     ("/*{page.css}*/", include_str!("page/page.css")),
     ("/*{uplot.js}*/", include_str!("../../../../third_party/uplot-1.6.32/uPlot.iife.min.js")),
@@ -29,6 +31,7 @@ const PARTS: [(&str, &str); 9] = [
     ("/*{elements.js}*/", include_str!("page/elements.js")),
     ("/*{theme.js}*/", include_str!("page/theme.js")),
     ("/*{charts.js}*/", include_str!("page/charts.js")),
+    ("/*{rounds.js}*/", include_str!("page/rounds.js")),
     ("/*{sections.js}*/", include_str!("page/sections.js")),
     ("/*{page.js}*/", include_str!("page/page.js")),
 ];
@@ -52,8 +55,11 @@ struct Run {
     labels: Vec<String>,
     /// Timelines by target and phase, in their order.
     timelines: Vec<Vec<Columns>>,
-    /// The report without timelines, its spectra thinned.
+    /// The report without timelines, its spectra thinned; a target's rounds are one, with the medians of their figures.
     report: Report,
+    /// What else there is of several rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rounds: Option<Rounds>,
 }
 
 /// The report as a page.
@@ -94,7 +100,7 @@ fn page(title: &str, reports: &[(String, &Report)], differences: Vec<Difference>
     out
 }
 
-/// Seconds in an interval, by phase name: the same for every target and report, and so wide that all fit.
+/// Seconds in an interval, by phase name: the same for every target, round and report, and so wide that all fit.
 fn widths(reports: &[(String, &Report)]) -> BTreeMap<String, u32> {
     let phases = || reports.iter().flat_map(|(_, report)| report.targets.iter().flat_map(|target| &target.phases));
     let rows: usize = phases().filter(|phase| !phase.timeline.is_empty()).map(|phase| phase.operations.len().max(1)).sum();
@@ -109,12 +115,12 @@ fn widths(reports: &[(String, &Report)]) -> BTreeMap<String, u32> {
 }
 
 fn run(label: &str, report: &Report, widths: &BTreeMap<String, u32>) -> Run {
-    let timelines = report
-        .targets
-        .iter()
-        .map(|target| target.phases.iter().map(|phase| timeline::columns(phase, widths[&phase.name])).collect())
-        .collect();
-    let mut without = report.clone();
+    let merged = Merged::of(report);
+    let columns = |counted: &Counted<'_>| timeline::columns(counted.drawn(), widths[&counted.drawn().name]);
+    let timelines = merged.phases.iter().map(|phases| phases.iter().map(columns).collect()).collect();
+    let rounds = merged.extremes.as_ref().map(|extremes| Rounds::of(report, &merged.phases, extremes, widths));
+    let labels = findings::labels(&merged.report);
+    let mut without = Report { repeats: report.repeats, ..merged.report.into_owned() };
     for phase in without.targets.iter_mut().flat_map(|target| &mut target.phases) {
         phase.timeline = Vec::new();
         for operation in &mut phase.operations {
@@ -126,8 +132,9 @@ fn run(label: &str, report: &Report, widths: &BTreeMap<String, u32>) -> Run {
         headline: headline(report),
         verdict: findings::verdict(report),
         warnings: findings::warnings(report),
-        labels: findings::labels(report),
+        labels,
         timelines,
+        rounds,
         report: without,
     }
 }

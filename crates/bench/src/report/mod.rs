@@ -2,11 +2,13 @@
 //!
 //! ```text
 //! model ── store ── report.json
+//!   ├─ rounds: the rounds of a target as one: median, lowest, highest
+//!   ├─ measure: a figure by its name
 //!   ├─ headline: what was run, in a line
 //!   ├─ findings: what a reader must know first, in words
 //!   ├─ differences: what reports beside each other do not have in common
 //!   ├─ text: tables for a terminal
-//!   └─ timeline ── html ── report.html (page/: its HTML, CSS and scripts; third_party/uplot: its charts)
+//!   └─ timeline ── page_rounds ── html ── report.html (page/: its HTML, CSS and scripts; third_party/uplot: its charts)
 //! ```
 
 mod comparison;
@@ -15,7 +17,10 @@ pub(crate) mod figures;
 mod findings;
 mod headline;
 mod html;
+pub(crate) mod measure;
 pub mod model;
+mod page_rounds;
+pub(crate) mod rounds;
 mod store;
 mod text;
 mod timeline;

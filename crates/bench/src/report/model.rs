@@ -32,7 +32,10 @@ pub struct Report {
     pub warnings: Vec<String>,
     /// The machine: CPU, cores, memory, kernel, device, file system. Name and value as a person reads them.
     pub environment: BTreeMap<String, String>,
-    /// What was measured, a target each; a study of several sizes has one for each size.
+    /// How often all phases of the study are run on each target: its rounds.
+    #[serde(default = "one")]
+    pub repeats: u32,
+    /// What was measured, one for each round of each target; a study of several sizes has a target for each size.
     pub targets: Vec<TargetReport>,
     /// Ratios between targets beside the paper's.
     pub ratios: Vec<Ratio>,
@@ -40,6 +43,10 @@ pub struct Report {
     /// with the same. Empty in reports of versions that did not keep them.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
+}
+
+fn one() -> u32 {
+    1
 }
 
 /// A study as it was run.
@@ -85,7 +92,7 @@ pub struct PaperResult {
     pub unit: String,
 }
 
-/// How two targets compare.
+/// How two targets compare. With several rounds figures are medians of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ratio {
     /// For example `run throughput`, `run read p95`, `load throughput`, `load throughput with settling`.
@@ -100,10 +107,30 @@ pub struct Ratio {
     pub baseline_value: Option<f64>,
     /// Unit of both.
     pub unit: String,
-    /// How many times better the subject is: for latencies the inverse of their quotient.
+    /// How many times better the subject is: for latencies the inverse of their quotient. With several rounds the median of their ratios.
     pub measured: Option<f64>,
     /// How many times better the paper's winner is.
     pub paper: Option<f64>,
+    /// How far the subject's figures of the rounds lie apart; absent with one round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject_spread: Option<Spread>,
+    /// How far the baseline's lie apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline_spread: Option<Spread>,
+    /// How far the ratios of the rounds lie apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured_spread: Option<Spread>,
+}
+
+/// How far a figure of several rounds lies apart.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// Of the round where it is lowest.
+    pub lowest: f64,
+    /// Of the round where it is highest.
+    pub highest: f64,
+    /// Rounds that have the figure.
+    pub rounds: u32,
 }
 
 /// What was measured on a target.
@@ -123,6 +150,9 @@ pub struct TargetReport {
     pub server: String,
     /// Nodes of the target.
     pub nodes: u32,
+    /// Which run of the study's phases on the target this is, from 1.
+    #[serde(default = "one")]
+    pub round: u32,
     /// Everything needed to set the target up again: flags, configuration, limits; `tables`, if the rows are spread over more than one.
     pub settings: BTreeMap<String, String>,
     /// In the order in which they ran.

@@ -1,10 +1,11 @@
 //! A report as text for a terminal: warnings first, then ratios beside the paper's, then what each target did.
 
-use super::differences::{Kind, differences, is_unlike_first};
+use super::differences::{Difference, Kind, differences, is_unlike_first};
 use super::figures::{count, duration, latency, number, times, times_given};
 use super::findings::{labels, verdict, warnings};
 use super::headline::headline;
-use super::model::{PhaseReport, Report};
+use super::model::{OperationReport, PhaseReport, Report, Spread, TargetReport};
+use super::rounds::Merged;
 use std::fmt::Write;
 
 /// Narrowest and widest that text is set.
@@ -29,12 +30,15 @@ pub fn summary(report: &Report, terminal_width: usize) -> String {
         out.push('\n');
         ratio_table(&mut out, report);
     }
-    for (target, label) in report.targets.iter().zip(labels(report)) {
+    let merged = Merged::of(report);
+    for (at, (target, label)) in merged.report.targets.iter().zip(labels(&merged.report)).enumerate() {
         out.push('\n');
-        wrap(&mut out, "", &format!("{label} · {} · {}", target.server, addresses(&target.address)), width);
+        let rounds = if merged.extremes.is_some() { " · medians of rounds, below them the lowest and the highest" } else { "" };
+        wrap(&mut out, "", &format!("{label} · {} · {}{rounds}", target.server, addresses(&target.address)), width);
         let mut rows = vec![["", "replies/s", "p50", "p95", "p99", "p99.9", "max", "errors", "CPU/reply"].map(str::to_owned).to_vec()];
-        for phase in target.phases.iter().filter(|phase| !phase.operations.is_empty()) {
-            phase_rows(&mut rows, phase);
+        for (place, phase) in target.phases.iter().enumerate().filter(|(_, phase)| !phase.operations.is_empty()) {
+            let extremes = merged.extremes_of(at).map(|(lowest, highest)| [&lowest.phases[place], &highest.phases[place]]);
+            phase_rows(&mut rows, phase, extremes, &of_rounds(&merged, report.repeats, at, place));
         }
         if rows.len() > 1 {
             // A narrow terminal shows fewer percentiles, not broken lines.
@@ -69,31 +73,67 @@ fn ratio_table(out: &mut String, report: &Report) {
         }
         let missing = || "–".to_owned();
         let figure = |value: Option<f64>| value.map_or_else(missing, |value| format!("{} {}", number(value), ratio.unit));
+        let of = ratio.measured_spread.filter(|spread| spread.rounds < report.repeats);
+        let of = of.map_or_else(String::new, |spread| format!(" ({} of {} rounds)", spread.rounds, report.repeats));
         rows.push(vec![
-            format!("  {}", ratio.measure),
+            format!("  {}{of}", ratio.measure),
             figure(ratio.subject_value),
             figure(ratio.baseline_value),
             ratio.measured.map_or_else(missing, times),
             ratio.paper.map_or_else(missing, times_given),
         ]);
+        let spreads = [ratio.subject_spread, ratio.baseline_spread, ratio.measured_spread];
+        if spreads.iter().any(Option::is_some) {
+            for (name, of) in EXTREMES.into_iter().zip([|spread: Spread| spread.lowest, |spread: Spread| spread.highest]) {
+                let [subject, baseline, measured] = spreads.map(|spread| spread.map(of));
+                rows.push(vec![
+                    format!("    {name}"),
+                    figure(subject),
+                    figure(baseline),
+                    measured.map_or_else(missing, times),
+                    String::new(),
+                ]);
+            }
+        }
     }
     table(out, &rows, &[0, 1, 2, 3, 4]);
 }
 
-fn phase_rows(rows: &mut Vec<Vec<String>>, phase: &PhaseReport) {
+/// What the rows below a median are called.
+const EXTREMES: [&str; 2] = ["lowest", "highest"];
+
+/// ` (2 of 3 rounds)`, where not all rounds have a phase.
+fn of_rounds(merged: &Merged<'_>, repeats: u32, target: usize, phase: usize) -> String {
+    let rounds = merged.phases[target][phase].each.len();
+    if rounds == repeats as usize { String::new() } else { format!(" ({rounds} of {repeats} rounds)") }
+}
+
+/// A phase and its operations, and below each what is lowest and highest of the rounds.
+fn phase_rows(rows: &mut Vec<Vec<String>>, phase: &PhaseReport, extremes: Option<[&PhaseReport; 2]>, of_rounds: &str) {
     let unfinished = if phase.complete { "" } else { " (unfinished)" };
-    let mut title = vec![format!("  {}, {}{unfinished}", phase.name, duration(phase.seconds)), number(phase.throughput)];
-    title.resize(7, String::new());
-    title.push(count(phase.errors.iter().map(|error| error.count).sum()));
-    title.push(target_cpu(phase).map(latency).unwrap_or_default());
-    rows.push(title);
-    for operation in &phase.operations {
-        let figures = operation.latency;
-        let mut row = vec![format!("    {}", operation.operation), number(operation.throughput)];
-        row.extend([figures.p50, figures.p95, figures.p99, figures.p999, figures.max].map(latency));
-        row.push(count(operation.errors));
-        rows.push(row);
+    let beside = || EXTREMES.into_iter().zip(extremes.into_iter().flatten());
+    rows.push(phase_row(format!("  {}, {}{unfinished}{of_rounds}", phase.name, duration(phase.seconds)), phase));
+    rows.extend(beside().map(|(name, extreme)| phase_row(format!("    {name}"), extreme)));
+    for (at, operation) in phase.operations.iter().enumerate() {
+        rows.push(operation_row(format!("    {}", operation.operation), operation));
+        rows.extend(beside().map(|(name, extreme)| operation_row(format!("      {name}"), &extreme.operations[at])));
     }
+}
+
+fn phase_row(title: String, phase: &PhaseReport) -> Vec<String> {
+    let mut row = vec![title, number(phase.throughput)];
+    row.resize(7, String::new());
+    row.push(count(phase.errors.iter().map(|error| error.count).sum()));
+    row.push(target_cpu(phase).map(latency).unwrap_or_default());
+    row
+}
+
+fn operation_row(title: String, operation: &OperationReport) -> Vec<String> {
+    let figures = operation.latency;
+    let mut row = vec![title, number(operation.throughput)];
+    row.extend([figures.p50, figures.p95, figures.p99, figures.p999, figures.max].map(latency));
+    row.push(count(operation.errors));
+    row
 }
 
 /// Microseconds of the target's CPU time for each reply.
@@ -106,11 +146,13 @@ fn target_cpu(phase: &PhaseReport) -> Option<f64> {
 #[must_use]
 pub fn compare_text(reports: &[(String, Report)]) -> String {
     let differences = differences(reports);
+    let merged: Vec<Merged<'_>> = reports.iter().map(|(_, report)| Merged::of(report)).collect();
     let mut series = Vec::new();
-    for (at, (label, report)) in reports.iter().enumerate() {
+    for (at, ((label, _), merged)) in reports.iter().zip(&merged).enumerate() {
         let unlike = if is_unlike_first(&differences, at) { UNLIKE } else { "" };
-        for (target, name) in report.targets.iter().zip(labels(report)) {
-            series.push((format!("{label}: {name}{unlike}"), target, std::ptr::eq(report, &reports[0].1)));
+        for (place, (target, name)) in merged.report.targets.iter().zip(labels(&merged.report)).enumerate() {
+            let extremes = merged.extremes_of(place).map(|(lowest, highest)| [lowest, highest]);
+            series.push(Series { label: format!("{label}: {name}{unlike}"), target, extremes, is_in_first: at == 0 });
         }
     }
     let mut out = String::new();
@@ -119,50 +161,76 @@ pub fn compare_text(reports: &[(String, Report)]) -> String {
             let _ = writeln!(out, "WARNING  {label}: {warning}");
         }
     }
-    if !differences.is_empty() {
-        let mut rows =
-            vec![std::iter::once("differs".to_owned()).chain(reports.iter().map(|(label, _)| label.clone())).collect::<Vec<_>>()];
-        for difference in &differences {
-            let unlike = if difference.kind == Kind::Version { "" } else { UNLIKE };
-            rows.push(std::iter::once(format!("{}{unlike}", difference.what)).chain(difference.values.iter().cloned()).collect());
-        }
-        table(&mut out, &rows, &(0..=reports.len()).collect::<Vec<_>>());
-        if differences.iter().any(|difference| difference.kind != Kind::Version) {
-            let _ = writeln!(out, "≠ after a name: not run like the first report, so that a part of each ratio comes from that");
-        }
-    }
+    difference_table(&mut out, reports, &differences);
     let mut phases: Vec<&str> = Vec::new();
-    for phase in series.iter().flat_map(|(_, target, _)| &target.phases).filter(|phase| !phase.operations.is_empty()) {
+    for phase in series.iter().flat_map(|series| &series.target.phases).filter(|phase| !phase.operations.is_empty()) {
         if !phases.contains(&phase.name.as_str()) {
             phases.push(&phase.name);
         }
     }
+    let medians = if merged.iter().any(|merged| merged.extremes.is_some()) {
+        "; medians of rounds, below them the lowest and the highest"
+    } else {
+        ""
+    };
     for name in phases {
         let mut rows = vec![["", "operation", "replies/s", "p50", "p95", "p99", "p99.9"].map(str::to_owned).to_vec()];
-        for (label, target, in_first) in &series {
-            // The target of the same name in the first report, else its first target.
-            let first = series.iter().filter(|(_, _, in_first)| *in_first);
-            let same = first.clone().find(|(_, other, _)| other.name == target.name && other.nodes == target.nodes);
-            let base = same.or(first.clone().next()).and_then(|(_, other, _)| other.phases.iter().find(|phase| phase.name == name));
-            let Some(phase) = target.phases.iter().find(|phase| phase.name == name) else { continue };
-            for operation in &phase.operations {
-                let base = base.and_then(|phase| phase.operations.iter().find(|other| other.operation == operation.operation));
-                let beside = |figure: String, value: f64, base: f64| {
-                    if *in_first || base <= 0.0 { figure } else { format!("{figure} ({})", times(value / base)) }
-                };
-                let (ours, theirs) = (operation.latency, base.map(|base| base.latency).unwrap_or_default());
-                let mut row = vec![label.clone(), operation.operation.clone()];
-                row.push(beside(number(operation.throughput), operation.throughput, base.map_or(0.0, |base| base.throughput)));
-                for (value, base) in [(ours.p50, theirs.p50), (ours.p95, theirs.p95), (ours.p99, theirs.p99), (ours.p999, theirs.p999)] {
-                    row.push(beside(latency(value), value, base));
-                }
-                rows.push(row);
-            }
-        }
-        let _ = writeln!(out, "\n{name}  (in brackets: how many times the first report's)");
+        series.iter().for_each(|one| compared_rows(&mut rows, one, &series, name));
+        let _ = writeln!(out, "\n{name}  (in brackets: how many times the first report's{medians})");
         table(&mut out, &rows, &[0, 1, 2, 3, 4, 5, 6]);
     }
     out
+}
+
+/// A target of one of the reports.
+struct Series<'a> {
+    label: String,
+    target: &'a TargetReport,
+    /// The lowest and the highest of its rounds.
+    extremes: Option<[&'a TargetReport; 2]>,
+    is_in_first: bool,
+}
+
+fn difference_table(out: &mut String, reports: &[(String, Report)], differences: &[Difference]) {
+    if differences.is_empty() {
+        return;
+    }
+    let mut rows = vec![std::iter::once("differs".to_owned()).chain(reports.iter().map(|(label, _)| label.clone())).collect::<Vec<_>>()];
+    for difference in differences {
+        let unlike = if difference.kind == Kind::Version { "" } else { UNLIKE };
+        rows.push(std::iter::once(format!("{}{unlike}", difference.what)).chain(difference.values.iter().cloned()).collect());
+    }
+    table(out, &rows, &(0..=reports.len()).collect::<Vec<_>>());
+    if differences.iter().any(|difference| difference.kind != Kind::Version) {
+        let _ = writeln!(out, "≠ after a name: not run like the first report, so that a part of each ratio comes from that");
+    }
+}
+
+/// The operations of a phase of a target, each figure beside that of the same target in the first report, else of its first target.
+fn compared_rows(rows: &mut Vec<Vec<String>>, one: &Series<'_>, all: &[Series<'_>], name: &str) {
+    let first = all.iter().filter(|other| other.is_in_first);
+    let same = first.clone().find(|other| other.target.name == one.target.name && other.target.nodes == one.target.nodes);
+    let base = same.or(first.clone().next()).and_then(|other| other.target.phases.iter().find(|phase| phase.name == name));
+    let Some(place) = one.target.phases.iter().position(|phase| phase.name == name) else { return };
+    for (at, operation) in one.target.phases[place].operations.iter().enumerate() {
+        let base = base.and_then(|phase| phase.operations.iter().find(|other| other.operation == operation.operation));
+        let beside = |figure: String, value: f64, base: f64| {
+            if one.is_in_first || base <= 0.0 { figure } else { format!("{figure} ({})", times(value / base)) }
+        };
+        let (ours, theirs) = (operation.latency, base.map(|base| base.latency).unwrap_or_default());
+        let mut row = vec![one.label.clone(), operation.operation.clone()];
+        row.push(beside(number(operation.throughput), operation.throughput, base.map_or(0.0, |base| base.throughput)));
+        for (value, base) in [(ours.p50, theirs.p50), (ours.p95, theirs.p95), (ours.p99, theirs.p99), (ours.p999, theirs.p999)] {
+            row.push(beside(latency(value), value, base));
+        }
+        rows.push(row);
+        for (name, extreme) in EXTREMES.into_iter().zip(one.extremes.into_iter().flatten()) {
+            let OperationReport { throughput, latency: figures, .. } = &extreme.phases[place].operations[at];
+            let mut row = vec![String::new(), name.to_owned(), number(*throughput)];
+            row.extend([figures.p50, figures.p95, figures.p99, figures.p999].map(latency));
+            rows.push(row);
+        }
+    }
 }
 
 /// Rows with the columns chosen: the first to the left, the others to the right.

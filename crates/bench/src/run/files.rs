@@ -27,6 +27,13 @@ pub fn write_html(out: &Path, report: &Report) -> Result<(), RunError> {
     fs::write(&path, report::html(report)).map_err(|source| RunError::File { path, source })
 }
 
+pub(super) fn remove_directory(path: &Path) -> Result<(), RunError> {
+    if !path.exists() {
+        return Ok(());
+    }
+    fs::remove_dir_all(path).map_err(|source| RunError::File { path: path.to_owned(), source })
+}
+
 pub(super) fn make_directory(path: &Path) -> Result<(), RunError> {
     fs::create_dir_all(path).map_err(|source| RunError::File { path: path.to_owned(), source })
 }

@@ -1,4 +1,5 @@
-//! Runs a study: each target in turn, phase by phase, with `report.json` written after each.
+//! Runs a study: each target in turn, phase by phase, with `report.json` written after each. A study with `repeats` does so in rounds: what
+//! changes on the machine meanwhile meets all targets alike. A round begins with an empty dataset, and a new process of what the tool starts.
 //!
 //! What ends a run early (a signal, a target that dies, a full disk) never takes what was measured with it: phases that are over stand in
 //! the report, and the phase that was cut short does, too, marked as incomplete, as does one whose operations mostly failed. A run whose
@@ -31,14 +32,14 @@ use crate::report::model::{Cost, Paper, PhaseKind, PhaseReport, Report, SCHEMA, 
 use crate::target::{Means, TargetSpec, system};
 use drive::Driver;
 use error::TargetError;
-use files::make_directory;
+use files::{make_directory, remove_directory};
 use room::room_for;
 use state::{Context, Run};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime};
 
 /// A run that has ended, wholly or not.
@@ -71,13 +72,7 @@ pub fn run(options: &Options, console: Console, stop: &Arc<AtomicBool>) -> Resul
     }
     report::write_json(&json_path(&options.out), &report)?;
     let mut run = Run { options, console, stop, report: &mut report, started, seconds_before: before };
-    let mut failure = None;
-    for at in 0..options.targets.len() {
-        failure = run.target(at).err();
-        if failure.is_some() || stop.load(Ordering::Relaxed) {
-            break;
-        }
-    }
+    let failure = run.rounds().err();
     run.conclude(failure.is_none());
     // There may be room again: what was measured last is then not only in the caller's hands.
     let written = run.write();
@@ -107,6 +102,7 @@ fn blank(options: &Options) -> Report {
         scale: options.scale,
         complete: false,
         warnings: Vec::new(),
+        repeats: study.repeats,
         environment: environment::environment(&options.out, &options.server_cpus, &options.load_cpus),
         targets: Vec::new(),
         ratios: Vec::new(),
@@ -115,10 +111,22 @@ fn blank(options: &Options) -> Report {
 }
 
 impl Run<'_> {
-    /// Everything on one target; its failure goes into the report.
-    fn target(&mut self, at: usize) -> Result<(), RunError> {
-        let spec = &self.options.targets[at];
-        let at = match self.report.targets.iter().position(|target| target.name == spec.name()) {
+    /// All targets, in each round.
+    fn rounds(&mut self) -> Result<(), RunError> {
+        for round in 1..=self.options.study.repeats {
+            for spec in &self.options.targets {
+                self.target(spec, round)?;
+                if self.stopped() {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A round on one target; its failure goes into the report.
+    fn target(&mut self, spec: &TargetSpec, round: u32) -> Result<(), RunError> {
+        let at = match self.report.targets.iter().position(|target| target.name == spec.name() && target.round == round) {
             Some(at) => at,
             None => {
                 self.report.targets.push(TargetReport {
@@ -128,6 +136,7 @@ impl Run<'_> {
                     address: String::new(),
                     server: String::new(),
                     nodes: spec.nodes(),
+                    round,
                     settings: BTreeMap::new(),
                     phases: Vec::new(),
                     costs: Vec::new(),
@@ -136,7 +145,14 @@ impl Run<'_> {
                 self.report.targets.len() - 1
             }
         };
+        if resume::is_finished(&self.report.targets[at], &self.options.study) {
+            return Ok(());
+        }
         let directory = self.work_directory(spec.name());
+        if self.report.targets[at].phases.is_empty() {
+            // What an earlier round has left is not this one's.
+            remove_directory(&directory)?;
+        }
         let keep = match self.phases(at, spec, &directory) {
             Ok(()) => false,
             Err(TargetError::Run(error)) => {
@@ -144,22 +160,19 @@ impl Run<'_> {
                 return Err(error);
             }
             Err(error) => {
-                self.console.say(&format!("{}: {error}", spec.name()));
+                self.console.say(&format!("{}: {error}", self.name(at)));
                 self.report.targets[at].failure = Some(error.to_string());
                 true
             }
         };
-        if !keep && directory.exists() {
-            fs::remove_dir_all(&directory).map_err(|source| RunError::File { path: directory, source })?;
+        if !keep {
+            remove_directory(&directory)?;
         }
         self.save()
     }
 
     fn phases(&mut self, at: usize, spec: &TargetSpec, directory: &Path) -> Result<(), TargetError> {
         let study = &self.options.study;
-        if study.phases.iter().all(|phase| self.report.targets[at].phases.iter().any(|done| done.name == phase.name())) {
-            return Ok(());
-        }
         if !matches!(spec, TargetSpec::Server { .. }) {
             make_directory(directory)?;
         }
@@ -179,7 +192,7 @@ impl Run<'_> {
             stop: Arc::clone(self.stop),
         };
         let mut system = system(spec, means)?;
-        self.console.say(&format!("{}: starting", spec.name()));
+        self.console.say(&format!("{}: starting", self.title(at)));
         system.start()?;
         if let Some(caveat) = system.caveat() {
             self.caution(spec.name(), &caveat);
@@ -232,10 +245,11 @@ impl Run<'_> {
 
     /// What the report says of the run as a whole.
     fn conclude(&mut self, is_whole: bool) {
+        let rounds = self.options.targets.len() * self.options.study.repeats as usize;
         let whole = |target: &TargetReport| target.failure.is_none() && target.phases.iter().all(|phase| phase.complete);
-        self.report.complete =
-            is_whole && !self.stopped() && self.report.targets.len() == self.options.targets.len() && self.report.targets.iter().all(whole);
-        let failures: Vec<String> = self.report.targets.iter().filter_map(resume::failure_warning).collect();
+        self.report.complete = is_whole && !self.stopped() && self.report.targets.len() == rounds && self.report.targets.iter().all(whole);
+        let repeats = self.options.study.repeats;
+        let failures: Vec<String> = self.report.targets.iter().filter_map(|target| resume::failure_warning(target, repeats)).collect();
         self.report.warnings.retain(|warning| !failures.contains(warning));
         failures.into_iter().rev().for_each(|failure| self.report.warnings.insert(0, failure));
         self.report.ratios = ratios::ratios(&self.options.study, &self.report.targets);

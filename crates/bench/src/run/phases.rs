@@ -4,7 +4,7 @@ use super::console::{Extent, Progress};
 use super::drive::Load;
 use super::error::TargetError;
 use super::failing::{FILL_FAILED_MAX, RUN_FAILED_MAX};
-use super::state::{Context, Run, plain};
+use super::state::{Context, Run};
 use super::{failing, measures, resume};
 use crate::report::figures::duration;
 use crate::report::model::{PhaseKind, PhaseReport, Verified};
@@ -24,7 +24,7 @@ impl Run<'_> {
         let place = self.report.targets[at].phases.len();
         self.report.targets[at].phases.push(PhaseReport::begun(phase.name(), phase.kind, started_s));
         let outcome = context.driver.follow(context.system).and_then(|()| match phase.kind {
-            PhaseKind::Check => self.check(context),
+            PhaseKind::Check => self.check(context, at),
             PhaseKind::Validate => self.validate(context, at, phase),
             PhaseKind::Load => self.load(context, at, phase),
             PhaseKind::Run => self.measured_run(context, at, phase),
@@ -42,8 +42,8 @@ impl Run<'_> {
     }
 
     /// The server was looked at when it was started; here it must still be there.
-    fn check(&mut self, context: &mut Context<'_>) -> Result<(), TargetError> {
-        let progress = self.console.begin(context.spec.name(), "check", Extent::Unknown);
+    fn check(&mut self, context: &mut Context<'_>, at: usize) -> Result<(), TargetError> {
+        let progress = self.console.begin(&self.title(at), "check", Extent::Unknown);
         progress.end(&context.driver.check()?);
         Ok(())
     }
@@ -89,8 +89,7 @@ impl Run<'_> {
     }
 
     fn settle(&mut self, context: &mut Context<'_>, at: usize, phase: &Phase) -> Result<(), TargetError> {
-        let name = self.report.targets[at].name.clone();
-        let progress = self.console.begin(&name, phase.name(), Extent::Unknown);
+        let progress = self.console.begin(&self.title(at), phase.name(), Extent::Unknown);
         match context.system.settle(phase.timeout_s()) {
             Err(error) => {
                 progress.end(&error.to_string());
@@ -104,7 +103,8 @@ impl Run<'_> {
                 self.report.targets[at].phases.last_mut().expect("the phase was begun").unknown = true;
                 progress.end("nothing is known of its background work; not waited for");
                 self.warn(format!(
-                    "{name}: it could not be told when its background work was done, so phase {} did not wait",
+                    "{}: it could not be told when its background work was done, so phase {} did not wait",
+                    context.spec.name(),
                     phase.name()
                 ));
             }
@@ -113,8 +113,7 @@ impl Run<'_> {
     }
 
     fn drop_caches(&mut self, context: &mut Context<'_>, at: usize) -> Result<(), TargetError> {
-        let name = self.report.targets[at].name.clone();
-        let progress = self.console.begin(&name, "drop caches", Extent::Unknown);
+        let progress = self.console.begin(&self.title(at), "drop caches", Extent::Unknown);
         let of_target = context.system.drop_caches();
         let of_kernel = fs::write("/proc/sys/vm/drop_caches", "1");
         match (&of_target, &of_kernel) {
@@ -137,14 +136,14 @@ impl Run<'_> {
 
     /// Sends a load and files what came of it under the phase that is last in the report.
     fn drive(&mut self, context: &mut Context<'_>, at: usize, title: &str, load: &Load<'_>) -> Result<(), TargetError> {
-        let name = self.report.targets[at].name.clone();
+        let name = self.name(at);
         let extent = match (load.end.operations, load.end.seconds) {
             (_, Some(seconds)) => Extent::Seconds(seconds),
             (Some(operations), None) => Extent::Operations(operations),
             (None, None) => Extent::Unknown,
         };
-        let mut progress: Progress = self.console.begin(&name, title, extent);
-        let log = format!("{}-{}.hlog", plain(&name), load.phase.name());
+        let mut progress: Progress = self.console.begin(&self.title(at), title, extent);
+        let log = self.log_name(at, load.phase.name());
         let driven = context.driver.drive(load, context.system, self.options, self.stop, &self.options.out.join(&log), &mut progress);
         let measured = match driven {
             Ok(measured) => measured,
@@ -168,7 +167,7 @@ impl Run<'_> {
         }
         if let Some(error) = &measured.metrics_failure {
             // Once a target, with the first reason.
-            let what = format!("{name}: its metrics could not always be read, so its resources are not whole: ");
+            let what = format!("{}: its metrics could not always be read, so its resources are not whole: ", context.spec.name());
             if !self.report.warnings.iter().any(|warning| warning.starts_with(&what)) {
                 self.warn(format!("{what}{error}"));
             }

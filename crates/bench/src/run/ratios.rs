@@ -1,9 +1,10 @@
-//! Ratios between targets, beside the paper's.
-//!
-//! Measures are named `PHASE throughput`, `PHASE throughput with settling` (a load and the settle phase right after it) and
-//! `PHASE OPERATION p50|p95|p99|p99.9|max`.
+//! Ratios between targets, beside the paper's. With several rounds they are medians of the ratios of each round of the subject to the same
+//! round of the baseline, for what the machine did meanwhile met both.
 
-use crate::report::model::{OperationReport, PhaseKind, PhaseReport, Ratio, TargetReport};
+use crate::report::measure::each_round;
+use crate::report::model::{PhaseKind, Ratio, Spread, TargetReport};
+use crate::report::rounds::rounds;
+use crate::statistics::Summary;
 use crate::study::Study;
 
 /// A run of this name comes before what is measured: it is compared only if a paper asks for it.
@@ -11,14 +12,18 @@ const WARM_UP: &str = "warm-up";
 /// Percentiles that are compared if no paper asks for others.
 const PERCENTILES: [&str; 2] = ["p95", "p99"];
 
+/// The rounds of a target.
+type Rounds<'a> = Vec<&'a TargetReport>;
+
 /// Every measure that the subject has, against each target that it is compared with.
 #[must_use]
 pub(super) fn ratios(study: &Study, targets: &[TargetReport]) -> Vec<Ratio> {
-    pairs(study, targets).into_iter().flat_map(|(subject, baseline)| between(study, subject, baseline)).collect()
+    let targets = rounds(targets);
+    pairs(study, &targets).into_iter().flat_map(|(subject, baseline)| between(study, subject, baseline)).collect()
 }
 
-fn pairs<'a>(study: &Study, targets: &'a [TargetReport]) -> Vec<(&'a TargetReport, &'a TargetReport)> {
-    let named = |name: &str| targets.iter().find(|target| target.name == name);
+fn pairs<'a, 'b>(study: &Study, targets: &'b [Rounds<'a>]) -> Vec<(&'b Rounds<'a>, &'b Rounds<'a>)> {
+    let named = |name: &str| targets.iter().find(|rounds| rounds[0].name == name);
     if let Some([subject, baseline]) = &study.compare
         && let (Some(subject), Some(baseline)) = (named(subject), named(baseline))
     {
@@ -26,13 +31,13 @@ fn pairs<'a>(study: &Study, targets: &'a [TargetReport]) -> Vec<(&'a TargetRepor
     }
     let Some((first, others)) = targets.split_first() else { return Vec::new() };
     // Sizes of one system are for the scaling chart, not for ratios.
-    others.iter().filter(|other| other.nodes == first.nodes).map(|other| (first, other)).collect()
+    others.iter().filter(|other| other[0].nodes == first[0].nodes).map(|other| (first, other)).collect()
 }
 
-fn between(study: &Study, subject: &TargetReport, baseline: &TargetReport) -> Vec<Ratio> {
+fn between(study: &Study, subject: &Rounds<'_>, baseline: &Rounds<'_>) -> Vec<Ratio> {
     let paper = study.paper.as_ref().map(|paper| paper.ratios.as_slice()).unwrap_or_default();
     let mut measures: Vec<String> = paper.iter().map(|ratio| ratio.measure.clone()).collect();
-    for phase in &subject.phases {
+    for phase in subject.iter().flat_map(|target| &target.phases) {
         if !matches!(phase.kind, PhaseKind::Load | PhaseKind::Run) || phase.name == WARM_UP {
             continue;
         }
@@ -47,60 +52,46 @@ fn between(study: &Study, subject: &TargetReport, baseline: &TargetReport) -> Ve
         }
     }
     let ratio = |measure: String| {
-        let (ours, theirs) = (value(subject, &measure), value(baseline, &measure));
+        let (ours, theirs) = (each_round(subject, &measure), each_round(baseline, &measure));
         let is_latency = !measure.contains("throughput");
-        let quotient = ours.zip(theirs).filter(|(ours, theirs)| *ours > 0.0 && *theirs > 0.0);
+        let quotients = ours.iter().filter_map(|(round, ours)| {
+            let (_, theirs) = theirs.iter().find(|(other, _)| other == round)?;
+            let quotient = if is_latency { theirs / ours } else { ours / theirs };
+            Some((*round, quotient)).filter(|_| *ours > 0.0 && *theirs > 0.0)
+        });
+        let quotients: Vec<(u32, f64)> = quotients.collect();
+        let figure = |each: &[(u32, f64)]| median_and_spread(each, study.repeats);
+        let ((subject_value, subject_spread), (baseline_value, baseline_spread)) = (figure(&ours), figure(&theirs));
+        let (measured, measured_spread) = figure(&quotients);
         Ratio {
-            subject: subject.name.clone(),
-            baseline: baseline.name.clone(),
-            subject_value: ours,
-            baseline_value: theirs,
+            subject: subject[0].name.clone(),
+            baseline: baseline[0].name.clone(),
+            subject_value,
+            baseline_value,
             unit: if is_latency { "ms" } else { "ops/s" }.to_owned(),
-            measured: quotient.map(|(ours, theirs)| if is_latency { theirs / ours } else { ours / theirs }),
+            measured,
             paper: paper.iter().find(|ratio| ratio.measure == measure).map(|ratio| ratio.value),
+            subject_spread,
+            baseline_spread,
+            measured_spread,
             measure,
         }
     };
     measures.into_iter().map(ratio).collect()
 }
 
-/// A measure of a target: operations a second, or milliseconds.
-fn value(target: &TargetReport, measure: &str) -> Option<f64> {
-    if let Some(name) = measure.strip_suffix(" throughput") {
-        return phase(target, name).map(|(_, phase)| phase.throughput);
-    }
-    if let Some(name) = measure.strip_suffix(" throughput with settling") {
-        let (at, load) = phase(target, name)?;
-        let settle = target.phases.get(at + 1).filter(|next| next.kind == PhaseKind::Settle && next.complete && !next.unknown)?;
-        return Some(load.throughput * load.seconds / (load.seconds + settle.seconds));
-    }
-    let (rest, percentile) = measure.rsplit_once(' ')?;
-    let (name, operation) = rest.rsplit_once(' ')?;
-    let (_, phase) = phase(target, name)?;
-    let operation = phase.operations.iter().find(|one| one.operation == operation)?;
-    latency(operation, percentile).map(|us| us / 1000.0)
-}
-
-fn phase<'a>(target: &'a TargetReport, name: &str) -> Option<(usize, &'a PhaseReport)> {
-    target.phases.iter().enumerate().find(|(_, phase)| phase.name == name && phase.throughput > 0.0)
-}
-
-fn latency(operation: &OperationReport, percentile: &str) -> Option<f64> {
-    let latency = &operation.latency;
-    match percentile {
-        "p50" => Some(latency.p50),
-        "p95" => Some(latency.p95),
-        "p99" => Some(latency.p99),
-        "p99.9" => Some(latency.p999),
-        "max" => Some(latency.max),
-        _ => None,
-    }
+/// Of the rounds that have a figure; with one round there is no spread.
+fn median_and_spread(each: &[(u32, f64)], repeats: u32) -> (Option<f64>, Option<Spread>) {
+    let summary = Summary::of(each.iter().map(|(_, figure)| *figure));
+    let spread = |summary: Summary| Spread { lowest: summary.least, highest: summary.most, rounds: each.len() as u32 };
+    (summary.map(|summary| summary.median), summary.filter(|_| repeats > 1).map(spread))
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::report::model::PhaseReport;
     use crate::study::find;
     use serde_json::{from_value, json};
 
@@ -177,6 +168,57 @@ mod tests {
         assert_eq!(with_settling(|_| ()), Some(1.0));
         assert_eq!(with_settling(|settle| settle.unknown = true), None);
         assert_eq!(with_settling(|settle| settle.complete = false), None);
+    }
+
+    /// A target in a round: its throughput and p95 of reads, and whether the phase was finished.
+    fn in_round(name: &str, round: u32, throughput: f64, p95: f64, complete: bool) -> TargetReport {
+        let mut target = target(name, 1, vec![phase("run", "run", 10.0, throughput, p95)]);
+        (target.round, target.phases[0].complete) = (round, complete);
+        target
+    }
+
+    #[test]
+    fn ratios_of_rounds_are_between_the_same_rounds() {
+        let study = Study { repeats: 3, ..find("aerospike-cassandra").unwrap() };
+        let pair = |round, ours, theirs| {
+            [in_round("tarndb", round, ours, 1e6 / ours, true), in_round("cassandra", round, theirs, 1e6 / theirs, true)]
+        };
+        // In the second round the machine is half as fast.
+        let targets = [pair(1, 100.0, 10.0), pair(2, 50.0, 4.0), pair(3, 90.0, 10.0)].concat();
+        let ratios = ratios(&study, &targets);
+        let of = |measure: &str| ratios.iter().find(|ratio| ratio.measure == measure).unwrap();
+        let run = of("run throughput");
+        assert_eq!((run.subject_value, run.baseline_value, run.measured), (Some(90.0), Some(10.0), Some(10.0)));
+        assert_eq!(run.measured_spread, Some(Spread { lowest: 9.0, highest: 12.5, rounds: 3 }));
+        assert_eq!(run.subject_spread, Some(Spread { lowest: 50.0, highest: 100.0, rounds: 3 }));
+        assert_eq!(run.baseline_spread, Some(Spread { lowest: 4.0, highest: 10.0, rounds: 3 }));
+        let latency = of("run read p95").measured_spread.unwrap();
+        assert!((latency.lowest - 9.0).abs() < 1e-9 && (latency.highest - 12.5).abs() < 1e-9, "{latency:?}");
+        assert_eq!((of("load throughput").measured, of("load throughput").measured_spread), (None, None));
+    }
+
+    #[test]
+    fn a_round_that_was_cut_short_is_not_counted() {
+        let study = Study { repeats: 3, ..find("aerospike-cassandra").unwrap() };
+        let ours = [(1, 100.0), (2, 50.0)].map(|(round, rate)| in_round("tarndb", round, rate, 1.0, true));
+        let both = |finished: bool| {
+            [ours.to_vec(), vec![in_round("cassandra", 1, 1.0, 1.0, false), in_round("cassandra", 2, 10.0, 1.0, finished)]].concat()
+        };
+        let run = |finished| ratios(&study, &both(finished)).into_iter().find(|ratio| ratio.measure == "run throughput").unwrap();
+        let one = run(true);
+        assert_eq!((one.measured, one.measured_spread.unwrap().rounds), (Some(5.0), 1));
+        assert_eq!((one.subject_value, one.subject_spread.unwrap().rounds), (Some(75.0), 2));
+        let none = run(false);
+        assert_eq!((none.measured, none.measured_spread.unwrap().rounds), (Some(52.5), 2), "what there is is shown, as in a single round");
+    }
+
+    #[test]
+    fn one_round_has_no_spread() {
+        let study = find("aerospike-cassandra").unwrap();
+        let ratios = ratios(&study, &[in_round("tarndb", 1, 9.0, 1.0, true), in_round("cassandra", 1, 3.0, 1.0, true)]);
+        let run = ratios.iter().find(|ratio| ratio.measure == "run throughput").unwrap();
+        assert_eq!((run.measured, run.measured_spread, run.subject_spread, run.baseline_spread), (Some(3.0), None, None, None));
+        assert!(!serde_json::to_string(run).unwrap().contains("spread"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A run that goes on where an earlier one stopped, with the same directory and the same flags.
 //!
-//! Phases that are over stay as they are. What an earlier attempt ended with goes: failures, phases that were cut short, and the warnings of
+//! Phases that are over stay as they are, in a round of which the dataset is still there. What an earlier attempt ended with goes: failures, phases that were cut short, and the warnings of
 //! both. A report must not mix what was measured in different ways, so every flag that figures depend on is in it and compared.
 
 use super::error::RunError;
@@ -8,6 +8,7 @@ use super::files::json_path;
 use super::options::Options;
 use crate::report;
 use crate::report::model::{PhaseReport, Report, TargetReport};
+use crate::study::Study;
 use crate::target::{Access, TargetSpec};
 use std::collections::BTreeMap;
 
@@ -25,7 +26,7 @@ pub(super) fn resumed(options: &Options) -> Result<Option<Report>, RunError> {
     if found.complete {
         return Err(RunError::Finished { out });
     }
-    Ok(Some(without_failures(found)))
+    Ok(Some(without_failures(found, &options.study)))
 }
 
 /// Flags that figures depend on, beside scale and study.
@@ -86,6 +87,7 @@ fn differences(found: &Report, options: &Options) -> Vec<String> {
         }
     };
     differs("the study", &found.study.name, &options.study.name);
+    differs("the number of rounds (repeats, --repeats)", &found.repeats.to_string(), &options.study.repeats.to_string());
     differs("--scale", &found.scale.to_string(), &options.scale.to_string());
     for (flag, is) in settings(options) {
         differs(&flag, found.settings.get(&flag).unwrap_or(&is), &is);
@@ -103,22 +105,43 @@ fn differences(found: &Report, options: &Options) -> Vec<String> {
     all
 }
 
-fn without_failures(mut report: Report) -> Report {
+fn without_failures(mut report: Report, study: &Study) -> Report {
     let mut gone = Vec::new();
-    for target in &mut report.targets {
-        gone.extend(failure_warning(target));
+    let lost: Vec<bool> = (0..report.targets.len()).map(|at| is_dataset_lost(&report.targets, at, study)).collect();
+    for (target, is_dataset_lost) in report.targets.iter_mut().zip(lost) {
+        gone.extend(failure_warning(target, study.repeats));
         target.failure = None;
-        let cut_short = target.phases.iter().filter(|phase| !phase.complete);
-        gone.extend(cut_short.filter_map(|phase| log_warning(&target.name, phase)));
-        target.phases.retain(|phase| phase.complete);
+        let goes = |phase: &PhaseReport| !phase.complete || is_dataset_lost;
+        let name = called(target, study.repeats);
+        gone.extend(target.phases.iter().filter(|phase| goes(phase)).filter_map(|phase| log_warning(&name, phase)));
+        target.phases.retain(|phase| !goes(phase));
+        target.costs.retain(|cost| target.phases.iter().any(|phase| phase.name == cost.phase));
     }
     report.warnings.retain(|warning| !gone.contains(warning));
     report
 }
 
+/// Whether a round has to begin anew: another round has made the dataset since, or will before it is this one's turn again.
+fn is_dataset_lost(targets: &[TargetReport], at: usize, study: &Study) -> bool {
+    let unfinished = |target: &TargetReport| !is_finished(target, study);
+    let others = targets.iter().filter(|other| other.name == targets[at].name && other.round != targets[at].round);
+    unfinished(&targets[at]) && others.clone().any(|other| other.round > targets[at].round || unfinished(other))
+}
+
+/// Whether a round has all phases of the study.
+pub(super) fn is_finished(target: &TargetReport, study: &Study) -> bool {
+    study.phases.iter().all(|phase| target.phases.iter().any(|done| done.complete && done.name == phase.name()))
+}
+
+/// A target's name, and its round where there are several.
+pub(super) fn called(target: &TargetReport, repeats: u32) -> String {
+    let TargetReport { name, round, .. } = target;
+    if repeats == 1 { name.clone() } else { format!("{name}, round {round}") }
+}
+
 /// What is said first of a target that was given up.
-pub(super) fn failure_warning(target: &TargetReport) -> Option<String> {
-    Some(format!("{}: {}", target.name, target.failure.as_ref()?))
+pub(super) fn failure_warning(target: &TargetReport, repeats: u32) -> Option<String> {
+    Some(format!("{}: {}", called(target, repeats), target.failure.as_ref()?))
 }
 
 /// What is said of a phase whose histogram log is not whole.
@@ -198,6 +221,9 @@ mod tests {
         let mut longer = options();
         longer.study.last(5.0);
         assert_eq!(differences(&report(), &longer), ["the study's file, --duration or --rate is another"]);
+        let mut again = options();
+        again.study.repeats = 3;
+        assert_eq!(differences(&report(), &again), ["the number of rounds (repeats, --repeats) was 1 and is 3 now"]);
         let more = Options { targets: [options().targets, vec![TargetSpec::parse("cql://x:1").unwrap()]].concat(), ..options() };
         assert!(differences(&report(), &more).is_empty(), "a target that was not begun mixes nothing");
     }
@@ -221,16 +247,60 @@ mod tests {
         assert_ne!(given("tarndb?protocol=griddb&batch=10"), given("tarndb?protocol=griddb"));
     }
 
+    /// A study of a load and a run in three rounds.
+    fn repeated() -> Options {
+        let mut options = options();
+        options.study.repeats = 3;
+        options.study.phases.retain(|phase| ["load", "run"].contains(&phase.name()));
+        options
+    }
+
+    /// What is left of `tarndb` in rounds of which the runs were finished or not, and of which round its warnings are.
+    fn left(finished: &[bool]) -> (Vec<usize>, Vec<String>) {
+        let options = repeated();
+        let mut report = Report { targets: Vec::new(), ..blank(&options) };
+        for (finished, round) in finished.iter().zip(1..) {
+            let failure = (!finished).then_some("died");
+            let target = json!({"name": "tarndb", "round": round, "protocol": "cql", "address": "", "server": "", "nodes": 1, "settings": {},
+                "phases": [phase("load", true, Some("full")), phase("run", *finished, None)], "costs": [], "failure": failure});
+            report.targets.push(from_value(target).unwrap());
+        }
+        let said = |target: &TargetReport| {
+            let of_log = log_warning(&called(target, 3), &target.phases[0]);
+            failure_warning(target, 3).into_iter().chain(of_log).collect::<Vec<_>>()
+        };
+        report.warnings = report.targets.iter().flat_map(said).collect();
+        let goes_on = without_failures(report, &options.study);
+        (goes_on.targets.iter().map(|target| target.phases.len()).collect(), goes_on.warnings)
+    }
+
+    #[test]
+    fn a_round_goes_on_if_no_other_round_makes_its_dataset_again() {
+        let log = |round: u32| format!("tarndb, round {round}, load: the histogram log is not whole: full");
+        assert_eq!(left(&[true, false]), (vec![2, 1], vec![log(1), log(2)]), "it was under way when the run ended");
+        assert_eq!(left(&[false, true]), (vec![0, 2], vec![log(2)]), "the second round has made the dataset again");
+        assert_eq!(left(&[true, false, true]), (vec![2, 0, 2], vec![log(1), log(3)]));
+        assert_eq!(left(&[false, false]), (vec![0, 0], vec![]), "the first will make it again before it is the second's turn");
+    }
+
+    #[test]
+    fn a_round_is_finished_when_it_has_all_phases() {
+        let (options, mut report) = (repeated(), report());
+        assert!(!is_finished(&report.targets[0], &options.study), "its run was cut short");
+        report.targets[0].phases[1].complete = true;
+        assert!(is_finished(&report.targets[0], &options.study));
+    }
+
     #[test]
     fn what_an_earlier_attempt_ended_with_is_gone_with_its_warnings() {
         let mut cut_short = report();
         let said = cut_short.targets.iter().flat_map(|target| {
             let of_logs = target.phases.iter().filter_map(|phase| log_warning(&target.name, phase));
-            failure_warning(target).into_iter().chain(of_logs)
+            failure_warning(target, 1).into_iter().chain(of_logs)
         });
         cut_short.warnings = said.collect();
         cut_short.warnings.push("the nodes share one CPU".to_owned());
-        let goes_on = without_failures(cut_short);
+        let goes_on = without_failures(cut_short, &options().study);
         assert!(goes_on.targets.iter().all(|target| target.failure.is_none() && target.phases.len() == 1));
         let stays = [
             "tarndb, load: the histogram log is not whole: full",

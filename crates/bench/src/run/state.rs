@@ -5,8 +5,9 @@ use super::drive::Driver;
 use super::error::RunError;
 use super::files::json_path;
 use super::options::Options;
+use super::resume;
 use crate::report;
-use crate::report::model::{PhaseReport, Report};
+use crate::report::model::{PhaseReport, Report, TargetReport};
 use crate::target::{System, TargetSpec};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -45,6 +46,29 @@ impl Run<'_> {
 
     pub(super) fn work_directory(&self, name: &str) -> PathBuf {
         self.options.out.join("work").join(plain(name))
+    }
+
+    /// What a target is called in warnings: with its round, where there are several.
+    pub(super) fn name(&self, at: usize) -> String {
+        resume::called(&self.report.targets[at], self.options.study.repeats)
+    }
+
+    /// What it is called where progress is shown.
+    pub(super) fn title(&self, at: usize) -> String {
+        let TargetReport { name, round, .. } = &self.report.targets[at];
+        match self.options.study.repeats {
+            1 => name.clone(),
+            repeats => format!("{name} · round {round} of {repeats}"),
+        }
+    }
+
+    /// The name of a phase's histogram log. Rounds must not write over each other's.
+    pub(super) fn log_name(&self, at: usize, phase: &str) -> String {
+        let TargetReport { name, round, .. } = &self.report.targets[at];
+        match self.options.study.repeats {
+            1 => format!("{}-{phase}.hlog", plain(name)),
+            _ => format!("{}-round-{round}-{phase}.hlog", plain(name)),
+        }
     }
 
     pub(super) fn last_phase(&self, at: usize) -> &PhaseReport {

@@ -17,6 +17,9 @@ pub(crate) const NODES_MAX: u32 = 64;
 /// Rows of a request at most: as many as a connection may have in flight.
 pub(crate) const BATCH_MAX: u32 = 1 << 14;
 
+/// Rounds of a study at most.
+pub(crate) const REPEATS_MAX: u32 = 99;
+
 /// Rows of a validation unless told.
 const VALIDATE_ROWS: u64 = 1000;
 
@@ -48,6 +51,9 @@ pub struct Study {
     /// Rows of a request, in GridDB's protocol; a connection has as many in flight.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub batch: u32,
+    /// How often all phases are run on each target: its rounds.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub repeats: u32,
     /// Statements of its own.
     #[serde(default, skip_serializing_if = "OwnStatements::is_empty")]
     pub cql: OwnStatements,

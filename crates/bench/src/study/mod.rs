@@ -1,6 +1,6 @@
 //! A study: which rows, which load on them in which phases, and what a publication found. A TOML file, `docs/reference/bench-study.md`.
 //!
-//! Unknown keys are errors. What a person may change from the command line (scale, duration, rate) is applied to the study itself, so that
+//! Unknown keys are errors. What a person may change from the command line (scale, duration, rate, repeats) is applied to the study itself, so that
 //! the study in a report repeats the run without flags.
 
 mod error;
@@ -10,7 +10,7 @@ mod shipped;
 mod validate;
 
 pub use error::StudyError;
-pub(crate) use file::{BATCH_MAX, NODES_MAX};
+pub(crate) use file::{BATCH_MAX, NODES_MAX, REPEATS_MAX};
 pub use file::{CostModel, Disturbance, Event, PaperFile, PaperRatio, Phase, Sizes, Study, Which};
 pub use shipped::{Shipped, shipped};
 

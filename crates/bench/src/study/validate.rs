@@ -1,6 +1,6 @@
 //! Checks a study before anything of it runs: what is found wrong later is found after hours of loading.
 
-use super::file::{BATCH_MAX, NODES_MAX, Phase, Study};
+use super::file::{BATCH_MAX, NODES_MAX, Phase, REPEATS_MAX, Study};
 use crate::report::model::PhaseKind;
 use load::cql::ConsistencyLevel;
 use load::values::VERSION_BYTES;
@@ -26,6 +26,9 @@ pub(super) fn check(study: &Study) -> Result<(), String> {
     }
     if !(1..=BATCH_MAX).contains(&study.batch) {
         return Err(format!("batch is a number of rows from 1 to {BATCH_MAX}"));
+    }
+    if !(1..=REPEATS_MAX).contains(&study.repeats) {
+        return Err(format!("repeats is a number of rounds from 1 to {REPEATS_MAX}"));
     }
     if study.memory_of_data.is_some_and(|part| !is_positive(part)) {
         return Err("memory_of_data is a part of the data, for example 0.125".to_owned());

@@ -66,8 +66,9 @@ const X_AXES = {
 
 /**
  * spec: {title, caption, x: "time" | "percentile" | "nodes", log, choice (the reader may change it), bytes, small, wide, format, axisFormat, sync, marks: [{at, text, colour}], series}
- * series: [{name, group, index, x, y, width, dash, end, points, low, high}]; `group` is the target it belongs to, `index` its colour,
- * `end` what stands at the line's end, `low` and `high` the bounds of a tint.
+ * series: [{name, group, index, x, y, width, dash, end, points, low, high, faint, whiskers}]; `group` is the target it belongs to, `index` its
+ * colour, `end` what stands at the line's end, `low` and `high` the bounds of a tint, `faint` a line that is not read out, `whiskers` error
+ * bars: [[x, lowest, highest]].
  */
 function chart(spec, tableOf) {
   const plot = el("div", { class: "plot", tabindex: 0, role: "img", "aria-label": `${spec.title}. ${spec.caption || ""} The figures are in the table below.` });
@@ -142,6 +143,7 @@ function drawChart(state) {
   const xAxis = X_AXES[spec.x];
   const soft = colour("soft");
   const grid = { stroke: colour("faint"), width: 1 };
+  const whiskersTop = Math.max(0, ...lines.flatMap(({ series }) => series.whiskers || []).map(([, , highest]) => highest));
   const labels = lines.map((line) => (line.bound ? null : line.series.end)).filter(Boolean);
   const options = {
     width: Math.max(200, plot.clientWidth),
@@ -155,7 +157,7 @@ function drawChart(state) {
     },
     scales: {
       x: { time: false, range: xAxis.range },
-      y: state.log ? { distr: 3, range: logRange } : { range: (u, low, high) => [0, high > 0 ? high * 1.06 : 1] },
+      y: state.log ? { distr: 3, range: logRange } : { range: (u, low, high) => [0, Math.max(high, whiskersTop) > 0 ? Math.max(high, whiskersTop) * 1.06 : 1] },
     },
     axes: [
       { stroke: soft, font: FONT, grid: { show: false }, ticks: { stroke: colour("faint"), size: 4 }, incrs: xAxis.incrs, splits: xAxis.splits, values: xAxis.values, space: spec.small ? xAxis.space * 0.75 : xAxis.space, gap: 3, size: 28 },
@@ -169,13 +171,13 @@ function drawChart(state) {
     bands,
     series: [{}, ...lines.map(({ series, bound }) => ({
       label: series.name,
-      stroke: bound ? "transparent" : seriesColour(series.index),
+      stroke: bound ? "transparent" : seriesColour(series.index) + (series.faint ? colour("faint-line") : ""),
       width: bound ? 0 : series.width || 1.5,
       dash: series.dash || seriesDash(series.index) || undefined,
       points: { show: !bound && (series.points || data[0].length < 2), size: 7, fill: seriesColour(series.index) },
       spanGaps: false,
     }))],
-    hooks: { draw: [(u) => drawMarks(u, spec.marks || [], state), (u) => drawEnds(u, lines)], setCursor: [(u) => read(state, u)] },
+    hooks: { draw: [(u) => drawMarks(u, spec.marks || [], state), (u) => drawEnds(u, lines), (u) => drawWhiskers(u, lines)], setCursor: [(u) => read(state, u)] },
   };
   state.chart = new uPlot(options, data, plot);
   state.chart.root.setAttribute("aria-hidden", "true");
@@ -222,6 +224,32 @@ function drawEnds(u, lines) {
   for (const end of ends) {
     context.fillStyle = end.fill;
     context.fillText(end.text, left + width + 6 * ratio, end.y);
+  }
+  context.restore();
+}
+
+/** Error bars: an upright line with ends from the lowest to the highest. */
+function drawWhiskers(u, lines) {
+  const ratio = uPlot.pxRatio;
+  const context = u.ctx;
+  context.save();
+  context.lineWidth = 1.5 * ratio;
+  // The line that was drawn last may have dashes.
+  context.setLineDash([]);
+  for (const { series, bound } of lines) {
+    if (bound || !series.whiskers) continue;
+    context.strokeStyle = seriesColour(series.index);
+    for (const [at, lowest, highest] of series.whiskers) {
+      const [x, low, high] = [u.valToPos(at, "x", true), u.valToPos(lowest, "y", true), u.valToPos(highest, "y", true)];
+      context.beginPath();
+      context.moveTo(x, low);
+      context.lineTo(x, high);
+      for (const y of [low, high]) {
+        context.moveTo(x - 5 * ratio, y);
+        context.lineTo(x + 5 * ratio, y);
+      }
+      context.stroke();
+    }
   }
   context.restore();
 }
@@ -274,10 +302,12 @@ function read(state, u) {
   let group = null;
   state.lines.forEach(({ series, bound }, place) => {
     const value = u.data[place + 1][at];
-    if (bound || value == null) return;
+    if (bound || series.faint || value == null) return;
     const name = series.group === group ? series.short || series.name : series.name;
     group = series.group;
-    parts.push(`${name} ${(spec.format || number)(value)}`);
+    const show = spec.format || number;
+    const whisker = (series.whiskers || []).find(([x]) => x === u.data[0][at]);
+    parts.push(`${name} ${show(value)}${whisker ? ` (median; lowest ${show(whisker[1])}, highest ${show(whisker[2])})` : ""}`);
   });
   state.readout.textContent = parts.length ? `${X_AXES[spec.x].readout(u.data[0][at])}: ${parts.join(" · ")}` : "";
 }

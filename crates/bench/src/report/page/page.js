@@ -8,7 +8,7 @@
   for (const run of runs) {
     run.report.targets.forEach((target, at) => {
       const label = alone ? run.labels[at] : run.report.targets.length === 1 && runs.every(({ report }) => report.targets.length === 1) ? run.label : `${run.label}: ${run.labels[at]}`;
-      all.push({ label: isUnlikeFirst(differences, runs.indexOf(run)) ? `${label}\u00a0≠` : label, index: all.length, run, target, timelines: run.timelines[at] });
+      all.push({ label: isUnlikeFirst(differences, runs.indexOf(run)) ? `${label}\u00a0≠` : label, index: all.length, run, target, timelines: run.timelines[at], rounds: roundsOfTarget(run, at) });
     });
   }
 

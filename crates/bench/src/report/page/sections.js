@@ -1,12 +1,12 @@
 // The parts of a report, each a function from data to an element, or to null where there is nothing to show.
-// `all` is a list of series: {label, index, run, target, timelines}, one for each target of each run.
+// `all` is a list of series: {label, index, run, target, timelines, rounds}, one for each target of each run; rounds.js says what `rounds` is.
 "use strict";
 
 const PERCENTILES = [["p50", "p50", 2.2, null], ["p95", "p95", 1.4, null], ["p99", "p99", 1.1, [5, 3]], ["p999", "p99.9", 1, [1.5, 2.5]]];
 
-/** Series that have a phase of this name: {series, phase, columns}. */
+/** Series that have a phase of this name: {series, phase, at, columns}, `at` its place. */
 function withPhase(all, name) {
-  return all.flatMap((series) => series.target.phases.map((phase, at) => ({ series, phase, columns: series.timelines[at] })).filter(({ phase }) => phase.name === name));
+  return all.flatMap((series) => series.target.phases.map((phase, at) => ({ series, phase, at, columns: series.timelines[at] })).filter(({ phase }) => phase.name === name));
 }
 
 function phaseNames(all) {
@@ -51,26 +51,30 @@ function differenceSection(runs, differences) {
 function ratioSection(run, all) {
   const { ratios, study } = run.report;
   if (!ratios.length) return null;
-  const figures = ratios.flatMap(({ measured, paper }) => [measured, paper]).filter((value) => value > 0);
+  const figures = ratios.flatMap(({ measured, paper, measured_spread: spread }) => [measured, paper, spread?.lowest, spread?.highest]).filter((value) => value > 0);
   const low = Math.min(1, ...figures);
   const high = Math.max(2, ...figures) * 1.08;
   const place = (value) => (Math.log(value / low) / Math.log(high / low)) * 100;
   const bar = (ratio) => {
     const index = all.find(({ target, run: of }) => of === run && target.name === ratio.subject)?.index ?? 0;
     const [from, to] = [place(1), place(ratio.measured || 1)].sort((a, b) => a - b);
-    return el("div", { class: `bullet series-${index % SERIES_COLOURS}`, role: "img", "aria-label": `${times(ratio.measured)}, paper ${timesGiven(ratio.paper)}` },
+    const spread = ratio.measured > 0 ? ratio.measured_spread : null;
+    const told = spread ? whiskerText(times, ratio.measured, spread) : times(ratio.measured);
+    return el("div", { class: `bullet series-${index % SERIES_COLOURS}`, role: "img", "aria-label": `${told}, paper ${timesGiven(ratio.paper)}`, title: spread ? told : null },
       ratio.measured > 0 ? el("span", { class: "bar", style: `left:${from}%;width:${Math.max(0.6, to - from)}%` }) : null,
       low < 1 ? el("span", { class: "one", style: `left:${place(1)}%` }) : null,
-      ratio.paper > 0 ? el("span", { class: "mark", style: `left:${place(ratio.paper)}%` }) : null);
+      ratio.paper > 0 ? el("span", { class: "mark", style: `left:${place(ratio.paper)}%` }) : null,
+      spread ? whisker(place(spread.lowest) / 100, place(spread.highest) / 100) : null);
   };
+  const figure = (show, value, spread) => [show(value), spread ? rangeText(show, spread.lowest, spread.highest) : null];
   const pairsOf = [...new Set(ratios.map(({ subject, baseline }) => `${subject}\n${baseline}`))];
   return el("section", { id: "ratios" }, pairsOf.map((pair) => {
     const [subject, baseline] = pair.split("\n");
     const rows = ratios.filter((ratio) => ratio.subject === subject && ratio.baseline === baseline).map((ratio) => [
-      ratio.measure,
-      cell(ratio.subject_value == null ? NONE : `${number(ratio.subject_value)} ${ratio.unit}`, ratio.subject_value),
-      cell(ratio.baseline_value == null ? NONE : `${number(ratio.baseline_value)} ${ratio.unit}`, ratio.baseline_value),
-      cell(el("strong", {}, times(ratio.measured)), ratio.measured),
+      [ratio.measure, ratio.measured_spread?.rounds < run.report.repeats ? el("small", { class: "range" }, `${ratio.measured_spread.rounds} of ${run.report.repeats} rounds`) : null],
+      cell(ratio.subject_value == null ? NONE : figure((value) => `${number(value)} ${ratio.unit}`, ratio.subject_value, ratio.subject_spread), ratio.subject_value),
+      cell(ratio.baseline_value == null ? NONE : figure((value) => `${number(value)} ${ratio.unit}`, ratio.baseline_value, ratio.baseline_spread), ratio.baseline_value),
+      cell([el("strong", {}, times(ratio.measured)), ratio.measured_spread ? rangeText(times, ratio.measured_spread.lowest, ratio.measured_spread.highest) : null], ratio.measured),
       cell(timesGiven(ratio.paper), ratio.paper),
       bar(ratio),
     ]);
@@ -78,19 +82,23 @@ function ratioSection(run, all) {
       { head: "Measure", left: true }, { head: subject }, { head: baseline }, { head: "Measured" },
       { head: study.paper ? "Paper" : "Expected" }, { head: "", left: true },
     ], rows, "ratios");
-  }), el("p", { class: "caption" }, `Bars are ratios from 1 on a logarithmic scale; the upright mark is ${study.paper ? "the paper's" : "the study's"}. For latencies, twice as good is half as long.`));
+  }), el("p", { class: "caption" }, `Bars are ratios from 1 on a logarithmic scale; the upright mark is ${study.paper ? "the paper's" : "the study's"}. For latencies, twice as good is half as long.`,
+    run.rounds ? ` ${WHISKERS} Ratios are of a round to the same round of the other.` : null));
 }
 
 /** Replies and latencies of a phase: a row an operation and target. */
 function figureTable(name, shown) {
-  const rows = shown.flatMap(({ series, phase }) => phase.operations.map((operation, at) => [
-    cell(el("span", { class: `name series-${series.index % SERIES_COLOURS}` }, el("span", { class: "swatch", "aria-hidden": "true" }), series.label, phase.complete ? null : el("em", {}, " unfinished"))),
-    operation.operation,
-    cell(number(operation.throughput), operation.throughput),
-    ...["mean", "p50", "p95", "p99", "p999", "max"].map((figure) => cell(latency(operation.latency[figure]), operation.latency[figure])),
-    cell(count(operation.replies), operation.replies),
-    cell(count(operation.errors), operation.errors),
-  ]));
+  const rows = shown.flatMap(({ series, phase, at }) => phase.operations.map((operation, place) => {
+    const figure = (of, show) => spreadCell(series, (target) => of(target.phases[at].operations[place]), show);
+    return [
+      cell(el("span", { class: `name series-${series.index % SERIES_COLOURS}` }, el("span", { class: "swatch", "aria-hidden": "true" }), series.label, phase.complete ? null : el("em", {}, " unfinished"), roundsOf(series, at))),
+      operation.operation,
+      figure((one) => one.throughput, number),
+      ...["mean", "p50", "p95", "p99", "p999", "max"].map((name) => figure((one) => one.latency[name], latency)),
+      figure((one) => one.replies, count),
+      figure((one) => one.errors, count),
+    ];
+  }));
   return table(`${name}: replies and latencies`, [
     { head: "Target", left: true }, { head: "Operation", left: true }, { head: "Replies/s" }, { head: "mean" }, { head: "p50" }, { head: "p95" }, { head: "p99" },
     { head: "p99.9" }, { head: "max" }, { head: "Replies" }, { head: "Errors" },
@@ -99,26 +107,32 @@ function figureTable(name, shown) {
 
 /** Evenness, and what a phase took of target and client. */
 function resourceTable(name, shown) {
-  const rows = shown.map(({ series, phase }) => {
-    const { resources } = phase;
-    const { target_network_received: received, target_network_sent: sent } = resources;
-    const targetNetwork = received == null && sent == null ? null : (received || 0) + (sent || 0);
-    const replies = phase.operations.reduce((sum, operation) => sum + operation.replies, 0);
-    const each = (value, show) => (value == null || !replies ? NONE : show(value / replies));
+  const rows = shown.map(({ series, phase: { resources: { client_limited: isLimit } }, at }) => {
+    const figure = (of, show, text) => spreadCell(series, (target) => of(target.phases[at]), show, text);
+    // What stands there is by reply, what the cell holds is of the phase.
+    const each = (of, show) => {
+      const byReply = (target) => {
+        const replies = target.phases[at].operations.reduce((sum, operation) => sum + operation.replies, 0);
+        const value = of(target.phases[at].resources);
+        return value == null || !replies ? null : value / replies;
+      };
+      const { text } = spreadCell(series, byReply, (value) => (value == null ? NONE : show(value)));
+      return cell(text, of(series.target.phases[at].resources));
+    };
     return [
       series.label,
-      cell(duration(phase.seconds), phase.seconds),
-      cell(number(phase.throughput), phase.throughput),
-      cell(percent(phase.variation), phase.variation),
-      cell(percent(phase.drift == null ? null : phase.drift), phase.drift),
-      cell(each(resources.target_cpu_s, (seconds) => latency(seconds * 1e6)), resources.target_cpu_s),
-      cell(bytes(resources.target_memory_peak), resources.target_memory_peak),
-      cell(each(resources.device_read, bytes), resources.device_read),
-      cell(each(resources.device_written, bytes), resources.device_written),
-      cell(each(targetNetwork, bytes), targetNetwork),
-      cell(each(resources.network_received + resources.network_sent, bytes), resources.network_received + resources.network_sent),
-      cell(each(resources.client_cpu_s, (seconds) => latency(seconds * 1e6)), resources.client_cpu_s),
-      cell(el("span", { class: resources.client_limited ? "alarm" : null }, percent(resources.client_busiest) + (resources.client_limited ? " limit" : "")), resources.client_busiest),
+      figure((one) => one.seconds, duration),
+      figure((one) => one.throughput, number),
+      figure((one) => one.variation, percent),
+      figure((one) => one.drift, percent),
+      each((of) => of.target_cpu_s, (seconds) => latency(seconds * 1e6)),
+      figure((one) => one.resources.target_memory_peak, bytes),
+      each((of) => of.device_read, bytes),
+      each((of) => of.device_written, bytes),
+      each(({ target_network_received: received, target_network_sent: sent }) => (received == null && sent == null ? null : (received || 0) + (sent || 0)), bytes),
+      each((of) => of.network_received + of.network_sent, bytes),
+      each((of) => of.client_cpu_s, (seconds) => latency(seconds * 1e6)),
+      figure((one) => one.resources.client_busiest, percent, (value) => el("span", { class: isLimit ? "alarm" : null }, percent(value) + (isLimit ? " limit" : ""))),
     ];
   });
   return table(`${name}: evenness and resources, each by reply`, [
@@ -166,14 +180,15 @@ function throughputChart(name, shown, operation) {
   if (!some.length) return null;
   // The lowest second of a sum is not the sum of the lowest seconds: a tint only where it is true.
   const single = operation || operationNames(some).length === 1;
+  const others = faintRounds(some, operation);
   return chart({
     title: operation ? `${operation}: replies a second` : "Replies a second",
-    caption: single ? widthNote(some) : widthNote(some).replace(/: the mean;.*/, ": the mean."),
+    caption: (single ? widthNote(some) : widthNote(some).replace(/: the mean;.*/, ": the mean.")) + (others.length ? " Faint: the other rounds." : ""),
     x: "time", sync: name, format: (value) => `${number(value)}/s`, axisFormat: rateShort, wide: !operation, choice: true, marks: eventMarks(some),
-    series: some.map(({ series, columns }) => ({
+    series: [...others, ...some.map(({ series, columns }) => ({
       name: series.label, group: series.label, index: series.index, x: columns.t, y: rateOf(columns, "rate"), end: series.label, width: 1.6,
       ...(single && columns.width > 1 ? { low: rateOf(columns, "rate_min"), high: rateOf(columns, "rate_max") } : {}),
-    })),
+    }))],
   }, tenths(some, ({ columns }) => rateOf(columns, "rate"), number));
 }
 
@@ -268,7 +283,7 @@ function phaseSection(all, name) {
   ]].map((parts) => parts.flat(Infinity).filter(Boolean));
   return el("section", { class: "phase", id: `phase-${phaseNames(all).indexOf(name)}`, "data-phase": name },
     el("h2", {}, name, el("small", {}, KIND_TEXT[kindOf(shown[0].phase)] || "")),
-    operations.length ? [figureTable(name, shown), resourceTable(name, shown)] : null,
+    operations.length ? [roundsNote(shown), figureTable(name, shown), resourceTable(name, shown)] : null,
     grids.filter((parts) => parts.length).map((parts, at) => el("div", { class: at ? "grid small" : "grid" }, parts)));
 }
 
@@ -283,20 +298,32 @@ function insertSection(all) {
       const settling = settles.reduce((sum, { seconds }) => sum + seconds, 0);
       // Only what was waited for to its end counts.
       const settled = settles.length > 0 && settles.every(({ complete, unknown }) => complete && !unknown);
-      return [{ series, load, settling, settled, with: (load.throughput * load.seconds) / (load.seconds + settling) }];
+      // Not of medians: the median of what each round comes to.
+      const summary = series.rounds?.phases[at].with_settling;
+      const alone = (load.throughput * load.seconds) / (load.seconds + settling);
+      return [{ series, load, at, settling, settled: settled && (!series.rounds || Boolean(summary)), with: summary ? summary.median : alone, summary }];
     });
   });
   if (!rows.length) return null;
-  const most = Math.max(...rows.map(({ load }) => load.throughput), 1e-9);
-  const bar = (series, value, kind, label) => el("div", { class: `insert series-${series.index % SERIES_COLOURS}` },
-    el("span", { class: `bar ${kind}`, style: `width:${Math.max(0.4, (value / most) * 100)}%` }), el("span", { class: "label" }, label));
+  const extreme = (series, at, which) => series.rounds?.[which].phases[at].throughput;
+  const most = Math.max(...rows.map(({ series, load, at }) => Math.max(load.throughput, extreme(series, at, "highest") || 0)), 1e-9);
+  const bar = (series, at, value, kind, label, lowest, highest) => {
+    const spread = series.rounds && { lowest, highest, rounds: series.rounds.phases[at].rounds };
+    return el("div", { class: `insert series-${series.index % SERIES_COLOURS}`, title: spread ? whiskerText(number, value, spread) : null },
+      el("span", { class: `bar ${kind}`, style: `width:${Math.max(0.4, (value / most) * 100)}%` }), el("span", { class: "label" }, label),
+      // The label's room is not the bar's.
+      spread ? whisker(lowest / most, highest / most, "(100% - 96px)") : null);
+  };
   return el("section", { id: "inserts" }, el("h2", {}, "Inserts", el("small", {}, "loading the dataset, without and with the wait for the target to settle")),
     table("Inserts a second", [{ head: "Target", left: true }, { head: "Load" }, { head: "Settling" }, { head: "Inserts/s" }, { head: "with settling" }, { head: "", left: true }],
-      rows.map(({ series, load, settling, settled, with: whole }) => [
-        series.label + (load.complete ? "" : " (unfinished)"), cell(duration(load.seconds), load.seconds), cell(settled ? duration(settling) : NONE, settling),
-        cell(number(load.throughput), load.throughput), cell(settled ? number(whole) : NONE, settled ? whole : null),
-        [bar(series, load.throughput, "full", "load"), settled ? bar(series, whole, "settled", "with settling") : null],
-      ]), "inserts"));
+      rows.map(({ series, load, at, settling, settled, with: whole, summary }) => [
+        [series.label + (load.complete ? "" : " (unfinished)"), roundsOf(series, at)], spreadCell(series, (target) => target.phases[at].seconds, duration),
+        cell(settled ? duration(settling) : NONE, settling), spreadCell(series, (target) => target.phases[at].throughput, number),
+        cell(settled ? [number(whole), summary ? rangeText(number, summary.least, summary.most) : null] : NONE, settled ? whole : null),
+        [bar(series, at, load.throughput, "full", "load", extreme(series, at, "lowest"), extreme(series, at, "highest")),
+          settled ? bar(series, at, whole, "settled", "with settling", summary?.least, summary?.most) : null],
+      ]), "inserts"),
+    all.some(({ rounds }) => rounds) ? el("p", { class: "caption" }, WHISKERS) : null);
 }
 
 /** Throughput by nodes beside the straight line from the smallest size. */
@@ -312,25 +339,30 @@ function scalingSection(all) {
   const names = phaseNames(all).filter((name) => withPhase(all, name).some(({ phase }) => phase.operations.length && (phase.kind === "run" || phase.kind === "load")));
   const shown = names.map((name) => {
     const lines = sized.map(([family, members], index) => {
-      const points = withPhase(members, name).map(({ series, phase }) => ({ nodes: series.target.nodes, rate: phase.throughput })).filter(({ rate }) => rate > 0).sort((a, b) => a.nodes - b.nodes);
+      const extreme = (series, at, which) => series.rounds?.[which].phases[at].throughput ?? null;
+      const points = withPhase(members, name).map(({ series, phase, at }) => ({
+        nodes: series.target.nodes, rate: phase.throughput, lowest: extreme(series, at, "lowest"), highest: extreme(series, at, "highest"),
+      })).filter(({ rate }) => rate > 0).sort((a, b) => a.nodes - b.nodes);
       return { family, index, points };
     }).filter(({ points }) => points.length > 1);
     if (!lines.length) return null;
     const linear = ({ points: [first] }, nodes) => (first.rate / first.nodes) * nodes;
+    const several = lines.some(({ points }) => points.some(({ lowest }) => lowest != null));
     return chart({
-      title: `${name}: replies a second by nodes`, caption: "Dashes: the straight line through the smallest size.", x: "nodes", format: (value) => `${number(value)}/s`, axisFormat: rateShort,
+      title: `${name}: replies a second by nodes`, caption: `Dashes: the straight line through the smallest size.${several ? ` ${WHISKERS}` : ""}`, x: "nodes", format: (value) => `${number(value)}/s`, axisFormat: rateShort,
       series: lines.flatMap((line) => [
-        { name: line.family, group: line.family, index: line.index, x: line.points.map(({ nodes }) => nodes), y: line.points.map(({ rate }) => rate), points: true, width: 2, end: "measured" },
+        { name: line.family, group: line.family, index: line.index, x: line.points.map(({ nodes }) => nodes), y: line.points.map(({ rate }) => rate), points: true, width: 2, end: "measured",
+          whiskers: line.points.filter(({ lowest }) => lowest != null).map(({ nodes, lowest, highest }) => [nodes, lowest, highest]) },
         { name: "linear", group: line.family, index: line.index, x: [0, ...line.points.map(({ nodes }) => nodes)], y: [0, ...line.points.map(({ nodes }) => linear(line, nodes))], dash: [4, 4], width: 1, end: "linear" },
       ]),
     }, table("Throughput by nodes", [{ head: "Nodes", left: true }, { head: "Target" }, { head: "Replies/s" }, { head: "Factor" }, { head: "Of linear" }],
-      lines.flatMap((line) => line.points.map(({ nodes, rate }) => [cell(count(nodes), nodes), line.family, cell(number(rate), rate), cell(times(rate / line.points[0].rate)), cell(percent(rate / linear(line, nodes)))]))));
+      lines.flatMap((line) => line.points.map(({ nodes, rate, lowest, highest }) => [cell(count(nodes), nodes), line.family, cell([number(rate), rangeText(number, lowest, highest)], rate), cell(times(rate / line.points[0].rate)), cell(percent(rate / linear(line, nodes)))]))));
   }).filter(Boolean);
   return shown.length ? el("section", { id: "scaling" }, el("h2", {}, "Scaling"), el("div", { class: "grid" }, shown)) : null;
 }
 
 function costSection(all) {
-  const rows = all.flatMap((series) => series.target.costs.map((cost) => [series.label, cost.phase, cell(count(series.target.nodes), series.target.nodes), cell(dollars(cost.node_hour), cost.node_hour), cell(dollars(cost.per_100m), cost.per_100m)]));
+  const rows = all.flatMap((series) => series.target.costs.map((cost, at) => [series.label, cost.phase, cell(count(series.target.nodes), series.target.nodes), cell(dollars(cost.node_hour), cost.node_hour), spreadCell(series, (target) => target.costs[at].per_100m, dollars)]));
   return rows.length ? el("section", { id: "costs" }, el("h2", {}, "Cost"), table("Cost of 100 million operations", [
     { head: "Target", left: true }, { head: "Phase", left: true }, { head: "Nodes" }, { head: "Node and hour" }, { head: "100 million operations" },
   ], rows)) : null;
@@ -341,7 +373,7 @@ const EVENT_FIGURES = ["noticed_s", "served_s", "ready_s", "whole_s", "lowest", 
 
 /** What was done to targets, and what came of it: a column a figure. */
 function eventSection(all) {
-  const events = all.flatMap((series) => series.target.phases.flatMap((phase) => phase.events.map((event) => ({ series, phase, event }))));
+  const events = all.flatMap((series) => series.target.phases.flatMap((phase, at) => phase.events.map((event, place) => ({ series, phase, event, at, place }))));
   const known = [...new Set(events.flatMap(({ event }) => Object.keys(event.figures)))];
   const place = (name) => (EVENT_FIGURES.indexOf(name) + 1 || EVENT_FIGURES.length + 1);
   const names = known.sort((a, b) => place(a) - place(b));
@@ -350,9 +382,9 @@ function eventSection(all) {
     table("Events that were made to happen", [
       { head: "Target", left: true }, { head: "Phase", left: true }, { head: "At" }, { head: "What", left: true },
       ...names.map((name) => ({ head: named(name, 0)[0].replace(/_/g, " ") })),
-    ], events.map(({ series, phase, event }) => [
+    ], events.map(({ series, phase, event, at, place }) => [
       series.label, phase.name, cell(duration(event.second), event.second), event.what,
-      ...names.map((name) => (name in event.figures ? cell(named(name, event.figures[name])[1], event.figures[name]) : NONE)),
+      ...names.map((name) => (name in event.figures ? spreadCell(series, (target) => target.phases[at].events[place].figures[name], (value) => named(name, value)[1]) : NONE)),
     ])),
     names.includes("noticed_s") || names.includes("whole_s") ? el("p", { class: "caption" },
       "Noticed, served, ready, whole: after so long the other nodes said that a node is down, that each slot is served again, that the node that was started takes clients, "
@@ -367,7 +399,7 @@ function isAlarm(verified, field) {
 
 /** Errors and comparisons of all phases. */
 function faultSection(all) {
-  const phases = all.flatMap((series) => series.target.phases.map((phase) => ({ series, phase })));
+  const phases = eachRound(all).flatMap((series) => series.target.phases.map((phase) => ({ series, phase })));
   const left = [{ head: "Target", left: true }, { head: "Phase", left: true }];
   const errors = phases.flatMap(({ series, phase }) => phase.errors.map(({ kind, count: times }) => [series.label, phase.name, kind, cell(count(times), times)]));
   const verified = phases.filter(({ phase }) => phase.verified.compared + phase.verified.unknown > 0).map(({ series, phase }) => [
@@ -396,7 +428,7 @@ function repeatSection(runs, all) {
   return el("section", { id: "repeat" }, el("h2", {}, "To repeat it"), runs.map((run) => {
     const { report } = run;
     const own = all.filter((series) => series.run === run);
-    const phases = own.flatMap((series) => series.target.phases.map((phase) => ({ series, phase })));
+    const phases = eachRound(own).flatMap((series) => series.target.phases.map((phase) => ({ series, phase })));
     const logs = phases.filter(({ phase }) => phase.histogram_log);
     const settings = phases.filter(({ phase }) => Object.keys(phase.settings).length);
     return [
@@ -432,9 +464,16 @@ function compareSection(all) {
         const of = shown.find((one) => one.series === series)?.phase.operations.find((one) => one.operation === operation);
         return of ? figure(of) : null;
       });
+      const extreme = (at, which) => {
+        const one = shown.find(({ series }) => series === all[at]);
+        const place = one.phase.operations.findIndex((other) => other.operation === operation);
+        return figure(all[at].rounds[which].phases[one.at].operations[place]);
+      };
       return [`${operation} ${label}`, ...values.map((value, at) => {
         const base = values[baseOf(all, at)];
-        return cell(value == null ? NONE : [show(value), base > 0 && baseOf(all, at) !== at ? el("small", {}, ` ${times(value / base)}`) : null], value);
+        if (value == null) return cell(NONE, value);
+        return cell([show(value), base > 0 && baseOf(all, at) !== at ? el("small", {}, ` ${times(value / base)}`) : null,
+          all[at].rounds ? rangeText(show, extreme(at, "lowest"), extreme(at, "highest")) : null], value);
       })];
     }));
     return table(`${name}: each run, and how many times the first run's`, [{ head: "Measure", left: true }, ...all.map(({ label }) => ({ head: label }))], rows, "compare");

@@ -32,6 +32,23 @@ fn what_a_study_says_after_flags_says_it_again() {
 }
 
 #[test]
+fn a_study_has_one_round_unless_it_says_otherwise() {
+    let study = Study::parse("small", SMALL).unwrap();
+    assert_eq!(study.repeats, 1);
+    assert!(!study.file().contains("repeats"), "runs of earlier versions go on");
+    let repeated = |repeats: &str| Study::parse("small", &SMALL.replace("rows =", &format!("repeats = {repeats}\nrows =")));
+    for most in [2, 99] {
+        let study = repeated(&most.to_string()).unwrap();
+        assert_eq!(study.repeats, most);
+        assert_eq!(Study::parse("again", &study.file()).unwrap(), study);
+    }
+    for (wrong, says) in [("0", "from 1 to 99"), ("100", "from 1 to 99"), ("-1", "u32"), ("1.5", "u32"), ("\"three\"", "u32")] {
+        let error = repeated(wrong).unwrap_err().to_string();
+        assert!(error.contains("repeats") && error.contains(says), "{error}");
+    }
+}
+
+#[test]
 fn events_move_with_the_length_of_their_phase() {
     let events = "operations = 500\nseconds = 100\nevents = [{ at_s = 40, do = \"kill-node\", node = \"leader\" }, { at_s = 70, do = \"start-node\" }]";
     let mut study = Study::parse("small", &SMALL.replace("operations = 500", events)).unwrap();
