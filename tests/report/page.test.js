@@ -91,7 +91,7 @@ test("durations have digits that say something", async () => {
 });
 
 test("on a phone every column of a table can be reached within its box", async () => {
-  for (const name of ["aerospike-cassandra", "griddb-scaleout", "resilience", "repeats", "compare", "compare-unlike"]) {
+  for (const name of ["aerospike-cassandra", "griddb-scaleout", "resilience", "repeats", "compare", "compare-unlike", "compare-repeats"]) {
     const page = await open(name, { width: 390 });
     await page.evaluate(() => document.querySelectorAll("details").forEach((element) => { element.open = true; }));
     const boxes = await page.$$eval(".scroll", (all) => all.map((box) => {
@@ -296,6 +296,16 @@ test("several rounds have medians, extremes and error bars", async () => {
   assert.ok(!(await alone.$eval("main", (main) => main.innerText)).includes("medians"));
   assert.strictEqual(await alone.evaluate(() => charts.filter(({ spec }) => spec.series.some(({ faint, whiskers }) => faint || whiskers?.length)).length), 0);
   await alone.close();
+});
+
+test("a comparison has the medians of several rounds with their extremes, beside a run of one", async () => {
+  const page = await open("compare-repeats");
+  const rows = await page.$$eval("#compare tbody tr", (all) => all.map((row) => [...row.children].map((cell) => cell.innerText.replace(/\s+/g, " "))));
+  const [, once, , several] = rows.find(([measure]) => measure === "read replies/s");
+  assert.match(once, /^[\d,]+$/);
+  assert.match(several, /^[\d,]+ [\d.]+ × [\d,]+–[\d,]+$/);
+  assert.ok((await page.$eval(".differences", (section) => section.innerText)).includes("repeats ≠"));
+  await page.close();
 });
 
 test("error bars can be seen in light and dark", async () => {

@@ -287,8 +287,21 @@ fn of_one_target_the_verdict_says_how_far_its_rounds_lie_apart() {
     report.targets.retain(|target| target.name == "tarndb");
     assert!(verdict(&report).contains("Medians of 3 rounds; in run "), "{}", verdict(&report));
     report.targets.truncate(1);
-    assert!(headline(&report).contains("medians of 1 of 3 rounds"), "{}", headline(&report));
-    assert!(verdict(&report).contains("Figures of 1 rounds; in run "), "{}", verdict(&report));
+    assert!(headline(&report).contains(" size, 1 of 3 rounds, one node"), "{}", headline(&report));
+    assert!(verdict(&report).contains("Figures of one round; in run "), "{}", verdict(&report));
+}
+
+#[test]
+fn what_was_lost_in_a_round_that_does_not_count_is_not_forgotten() {
+    let claim = "was lost, stale or wrong";
+    let mut report = made("repeats");
+    report.ratios.clear();
+    report.targets.retain(|target| target.name == "cassandra");
+    assert!(!verdict(&report).contains(claim), "{}", verdict(&report));
+    report.targets[1].phases[4].verified.lost = 0;
+    let compared: u64 = report.targets.iter().flat_map(|target| &target.phases).map(|phase| phase.verified.compared).sum();
+    let said = verdict(&report).replace(',', "");
+    assert!(said.contains(&format!("None of {compared} compared reads {claim}").replace(',', "")), "{said}");
 }
 
 #[test]

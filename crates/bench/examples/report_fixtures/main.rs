@@ -28,5 +28,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let reports = [("before".to_owned(), named("aerospike-cassandra")?), ("after".to_owned(), generate::unlike())];
     fs::write(directory.join("compare-unlike.html"), report::compare_html(&reports))?;
     fs::write(directory.join("compare-unlike.txt"), report::compare_text(&reports))?;
+    let reports = [("once".to_owned(), named("aerospike-cassandra")?), ("three times".to_owned(), named("repeats")?)];
+    fs::write(directory.join("compare-repeats.html"), report::compare_html(&reports))?;
+    fs::write(directory.join("compare-repeats.txt"), report::compare_text(&reports))?;
     Ok(())
 }

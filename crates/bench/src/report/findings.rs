@@ -171,7 +171,8 @@ fn extent(merged: &Merged<'_>, target: &TargetReport, main: &PhaseReport) -> Str
     let Some(at) = target.phases.iter().position(|phase| phase.name == main.name) else { return String::new() };
     let rounds = merged.phases[of][at].each.len();
     let throughputs = range(number, lowest.phases[at].throughput, highest.phases[at].throughput);
-    format!(" {} of {rounds} rounds; in {} {throughputs}.", if rounds == 1 { "Figures" } else { "Medians" }, main.name)
+    let of = if rounds == 1 { "Figures of one round".to_owned() } else { format!("Medians of {rounds} rounds") };
+    format!(" {of}; in {} {throughputs}.", main.name)
 }
 
 /// Of the main phase, or of each measured one if there are several.

@@ -27,6 +27,7 @@ fn rounds(report: &Report) -> Option<String> {
     match report.repeats {
         1 => None,
         repeats if begun == repeats => Some(format!("medians of {repeats} rounds")),
+        repeats if begun <= 1 => Some(format!("{begun} of {repeats} rounds")),
         repeats => Some(format!("medians of {begun} of {repeats} rounds")),
     }
 }

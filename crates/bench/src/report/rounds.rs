@@ -28,6 +28,8 @@ pub(super) struct Extremes {
 pub(super) struct Counted<'a> {
     /// Its rounds, in order.
     pub(super) each: Vec<(&'a TargetReport, &'a PhaseReport)>,
+    /// Reads that were compared in any round, whether it counts or not: what is lost once must not vanish.
+    verified: Verified,
     /// Which of them charts show: the one whose throughput is the median, the lower of two.
     pub(super) drawn: usize,
 }
@@ -36,13 +38,14 @@ impl<'a> Counted<'a> {
     fn of(rounds: &[&'a TargetReport], name: &str) -> Self {
         let find = |target: &&'a TargetReport| Some((*target, target.phases.iter().find(|phase| phase.name == name)?));
         let mut each: Vec<(&TargetReport, &PhaseReport)> = rounds.iter().filter_map(find).collect();
+        let verified = verified(&each);
         if each.iter().any(|(_, phase)| phase.complete) {
             each.retain(|(_, phase)| phase.complete);
         }
         let mut sorted: Vec<usize> = (0..each.len()).collect();
         sorted.sort_by(|one, other| each[*one].1.throughput.total_cmp(&each[*other].1.throughput));
         let drawn = sorted[(sorted.len() - 1) / 2];
-        Self { each, drawn }
+        Self { each, verified, drawn }
     }
 
     /// The phase that charts show.
@@ -62,8 +65,9 @@ type How = fn(Summary) -> f64;
 impl<'a> Merged<'a> {
     pub(super) fn of(report: &'a Report) -> Self {
         if report.repeats == 1 {
-            let alone =
-                |target: &'a TargetReport| target.phases.iter().map(|phase| Counted { each: vec![(target, phase)], drawn: 0 }).collect();
+            let alone = |target: &'a TargetReport| {
+                target.phases.iter().map(|phase| Counted { each: vec![(target, phase)], verified: phase.verified, drawn: 0 }).collect()
+            };
             return Self { report: Cow::Borrowed(report), phases: report.targets.iter().map(alone).collect(), extremes: None };
         }
         let targets = rounds(&report.targets);
@@ -152,7 +156,6 @@ fn merged_phase(counted: &Counted<'_>, how: How) -> PhaseReport {
     let figure = |of: fn(&PhaseReport) -> f64| counted.pick(how, |phase| Some(of(phase))).unwrap_or_default();
     let operations: Vec<OperationReport> = operation_names(counted).into_iter().map(|name| operation(counted, name, how)).collect();
     let errors = figure(|phase| phase.errors.iter().map(|error| error.count as f64).sum()) as u64;
-    let sum = |of: fn(&Verified) -> u64| counted.each.iter().map(|(_, phase)| of(&phase.verified)).sum();
     PhaseReport {
         name: drawn.name.clone(),
         kind: drawn.kind,
@@ -164,14 +167,7 @@ fn merged_phase(counted: &Counted<'_>, how: How) -> PhaseReport {
         throughput: figure(|phase| phase.throughput),
         // The kinds of errors differ from round to round.
         errors: if errors > 0 { vec![ErrorCount { kind: "all kinds".to_owned(), count: errors }] } else { Vec::new() },
-        // What is lost once must not vanish in a median.
-        verified: Verified {
-            compared: sum(|verified| verified.compared),
-            lost: sum(|verified| verified.lost),
-            stale: sum(|verified| verified.stale),
-            wrong: sum(|verified| verified.wrong),
-            unknown: sum(|verified| verified.unknown),
-        },
+        verified: counted.verified,
         variation: counted.pick(how, |phase| phase.variation),
         drift: counted.pick(how, |phase| phase.drift),
         resources: resources(counted, operations.iter().map(|operation| operation.replies).sum(), how),
@@ -180,6 +176,17 @@ fn merged_phase(counted: &Counted<'_>, how: How) -> PhaseReport {
         events: drawn.events.iter().enumerate().map(|(at, event)| merged_event(counted, at, event, how)).collect(),
         histogram_log: drawn.histogram_log.clone(),
         histogram_log_failure: drawn.histogram_log_failure.clone(),
+    }
+}
+
+fn verified(each: &[(&TargetReport, &PhaseReport)]) -> Verified {
+    let sum = |of: fn(&Verified) -> u64| each.iter().map(|(_, phase)| of(&phase.verified)).sum();
+    Verified {
+        compared: sum(|verified| verified.compared),
+        lost: sum(|verified| verified.lost),
+        stale: sum(|verified| verified.stale),
+        wrong: sum(|verified| verified.wrong),
+        unknown: sum(|verified| verified.unknown),
     }
 }
 
