@@ -287,6 +287,8 @@ test("several rounds have medians, extremes and error bars", async () => {
     }
   }
   assert.strictEqual(await page.$$eval("#inserts .whisker", (all) => all.length), 4);
+  const covered = await page.$$eval("#inserts .insert", (all) => all.filter((insert) => insert.querySelector(".whisker").getBoundingClientRect().right > insert.querySelector(".label").getBoundingClientRect().left));
+  assert.strictEqual(covered.length, 0, "a whisker crosses its label");
   // A line a target in the legend and the readout, the others faint.
   const lines = await page.evaluate(() => charts.find(({ spec }) => spec.title === "Replies a second").spec.series.map(({ name, faint, end }) => [name, Boolean(faint), end || null]));
   assert.deepStrictEqual(lines, [["tarndb round 2", true, null], ["tarndb round 3", true, null], ["cassandra round 3", true, null], ["tarndb", false, "tarndb"], ["cassandra", false, "cassandra"]]);
@@ -319,8 +321,8 @@ test("error bars can be seen in light and dark", async () => {
         const [r, g, b] = [...probe.getImageData(0, 0, 1, 1).data].slice(0, 3).map((part) => ((part / 255 + 0.055) / 1.055) ** 2.4);
         return 0.2126 * r + 0.7152 * g + 0.0722 * b;
       };
-      const whisker = getComputedStyle(document.querySelector("#ratios .whisker"));
-      return [light(whisker.borderLeftColor), light(getComputedStyle(document.documentElement).backgroundColor)];
+      const end = getComputedStyle(document.querySelector("#ratios .whisker"), "::before");
+      return [light(end.backgroundColor), light(getComputedStyle(document.documentElement).backgroundColor)];
     });
     const contrast = (Math.max(line, paper) + 0.05) / (Math.min(line, paper) + 0.05);
     assert.ok(contrast > 7, `${dark ? "dark" : "light"}: ${contrast}`);

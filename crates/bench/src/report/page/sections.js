@@ -301,7 +301,8 @@ function insertSection(all) {
       // Not of medians: the median of what each round comes to.
       const summary = series.rounds?.phases[at].with_settling;
       const alone = (load.throughput * load.seconds) / (load.seconds + settling);
-      return [{ series, load, at, settling, settled: settled && (!series.rounds || Boolean(summary)), with: summary ? summary.median : alone, summary }];
+      const settlingOf = (target) => settles.reduce((sum, one) => sum + target.phases[phases.indexOf(one)].seconds, 0);
+      return [{ series, load, at, settling, settlingOf, settled: settled && (!series.rounds || Boolean(summary)), with: summary ? summary.median : alone, summary }];
     });
   });
   if (!rows.length) return null;
@@ -310,15 +311,17 @@ function insertSection(all) {
   const bar = (series, at, value, kind, label, lowest, highest) => {
     const spread = series.rounds && { lowest, highest, rounds: series.rounds.phases[at].rounds };
     return el("div", { class: `insert series-${series.index % SERIES_COLOURS}`, title: spread ? whiskerText(number, value, spread) : null },
-      el("span", { class: `bar ${kind}`, style: `width:${Math.max(0.4, (value / most) * 100)}%` }), el("span", { class: "label" }, label),
+      el("span", { class: `bar ${kind}`, style: `width:${Math.max(0.4, (value / most) * 100)}%` }),
+      // It stands behind the whisker.
+      el("span", { class: "label", style: spread ? `margin-left:${((highest - value) / most) * 100}%` : null }, label),
       // The label's room is not the bar's.
       spread ? whisker(lowest / most, highest / most, "(100% - 96px)") : null);
   };
   return el("section", { id: "inserts" }, el("h2", {}, "Inserts", el("small", {}, "loading the dataset, without and with the wait for the target to settle")),
     table("Inserts a second", [{ head: "Target", left: true }, { head: "Load" }, { head: "Settling" }, { head: "Inserts/s" }, { head: "with settling" }, { head: "", left: true }],
-      rows.map(({ series, load, at, settling, settled, with: whole, summary }) => [
+      rows.map(({ series, load, at, settling, settlingOf, settled, with: whole, summary }) => [
         [series.label + (load.complete ? "" : " (unfinished)"), roundsOf(series, at)], spreadCell(series, (target) => target.phases[at].seconds, duration),
-        cell(settled ? duration(settling) : NONE, settling), spreadCell(series, (target) => target.phases[at].throughput, number),
+        settled ? spreadCell(series, settlingOf, duration) : cell(NONE, settling), spreadCell(series, (target) => target.phases[at].throughput, number),
         cell(settled ? [number(whole), summary ? rangeText(number, summary.least, summary.most) : null] : NONE, settled ? whole : null),
         [bar(series, at, load.throughput, "full", "load", extreme(series, at, "lowest"), extreme(series, at, "highest")),
           settled ? bar(series, at, whole, "settled", "with settling", summary?.least, summary?.most) : null],
