@@ -303,9 +303,10 @@ test("several rounds have medians, extremes and error bars", async () => {
 test("a comparison has the medians of several rounds with their extremes, beside a run of one", async () => {
   const page = await open("compare-repeats");
   const rows = await page.$$eval("#compare tbody tr", (all) => all.map((row) => [...row.children].map((cell) => cell.innerText.replace(/\s+/g, " "))));
-  const [, once, , several] = rows.find(([measure]) => measure === "read replies/s");
+  const [, once, , several, cut] = rows.find(([measure]) => measure === "read replies/s");
   assert.match(once, /^[\d,]+$/);
   assert.match(several, /^[\d,]+ [\d.]+ × [\d,]+–[\d,]+$/);
+  assert.match(cut, / 2 of 3 rounds$/);
   assert.ok((await page.$eval(".differences", (section) => section.innerText)).includes("repeats ≠"));
   await page.close();
 });

@@ -310,7 +310,7 @@ fn sizes_have_rounds_each() {
     assert!(verdict(&report).contains("20 nodes: ") && verdict(&report).contains("(linear: 6.67 ×)"), "{}", verdict(&report));
     assert_eq!(labels(&report)[4..6], ["tarndb, 3 nodes, round 2", "tarndb, 5 nodes, round 2"]);
     let text = summary(&report, 120);
-    assert_eq!(text.matches("medians of rounds").count(), 4, "{text}");
+    assert_eq!(text.matches("medians of 3 rounds, below them").count(), 4, "{text}");
 }
 
 #[test]
@@ -328,7 +328,10 @@ fn rounds_are_compared_by_their_medians() {
     assert!(comparison.differences.contains(&expected), "{:?}", comparison.differences);
     assert!(!comparison.differences.iter().any(|difference| difference.what.contains("study: repeats")));
     let text = compare_text(&reports);
-    assert!(text.contains("medians of rounds") && text.contains("  lowest") && text.contains("three: cassandra ≠"), "{text}");
+    assert!(
+        text.contains("medians of rounds") && text.contains("  lowest") && text.contains("three: cassandra ≠ (2 of 3 rounds)"),
+        "{text}"
+    );
     assert!(!text.contains("round 1"), "a target is one, however many rounds it has: {text}");
 }
 

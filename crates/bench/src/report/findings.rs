@@ -12,9 +12,9 @@ const FAILED_SHARE: f64 = 0.001;
 #[must_use]
 pub fn labels(report: &Report) -> Vec<String> {
     let rounds: Vec<u32> = report.targets.iter().map(|target| target.round).collect();
-    let named = |label: &str, other: &String, at: usize, round: u32| other == label && rounds[at] == round;
     let unique = |labels: &[String], at: usize| {
-        labels.iter().enumerate().filter(|(other, label)| named(&labels[at], label, *other, rounds[at])).count() == 1
+        let same = |(label, round): &(&String, &u32)| **label == labels[at] && **round == rounds[at];
+        labels.iter().zip(&rounds).filter(same).count() == 1
     };
     let names: Vec<String> = report.targets.iter().map(|target| target.name.clone()).collect();
     let sized: Vec<String> = report

@@ -33,7 +33,10 @@ pub fn summary(report: &Report, terminal_width: usize) -> String {
     let merged = Merged::of(report);
     for (at, (target, label)) in merged.report.targets.iter().zip(labels(&merged.report)).enumerate() {
         out.push('\n');
-        let rounds = if merged.extremes.is_some() { " · medians of rounds, below them the lowest and the highest" } else { "" };
+        let rounds = match report.repeats {
+            1 => String::new(),
+            repeats => format!(" · medians of {repeats} rounds, below them the lowest and the highest"),
+        };
         wrap(&mut out, "", &format!("{label} · {} · {}{rounds}", target.server, addresses(&target.address)), width);
         let mut rows = vec![["", "replies/s", "p50", "p95", "p99", "p99.9", "max", "errors", "CPU/reply"].map(str::to_owned).to_vec()];
         for (place, phase) in target.phases.iter().enumerate().filter(|(_, phase)| !phase.operations.is_empty()) {
@@ -152,7 +155,8 @@ pub fn compare_text(reports: &[(String, Report)]) -> String {
         let unlike = if is_unlike_first(&differences, at) { UNLIKE } else { "" };
         for (place, (target, name)) in merged.report.targets.iter().zip(labels(&merged.report)).enumerate() {
             let extremes = merged.extremes_of(place).map(|(lowest, highest)| [lowest, highest]);
-            series.push(Series { label: format!("{label}: {name}{unlike}"), target, extremes, is_in_first: at == 0 });
+            let of_rounds = (0..target.phases.len()).map(|phase| of_rounds(merged, reports[at].1.repeats, place, phase)).collect();
+            series.push(Series { label: format!("{label}: {name}{unlike}"), target, extremes, of_rounds, is_in_first: at == 0 });
         }
     }
     let mut out = String::new();
@@ -188,6 +192,8 @@ struct Series<'a> {
     target: &'a TargetReport,
     /// The lowest and the highest of its rounds.
     extremes: Option<[&'a TargetReport; 2]>,
+    /// By phase, where not all rounds have it.
+    of_rounds: Vec<String>,
     is_in_first: bool,
 }
 
@@ -218,7 +224,7 @@ fn compared_rows(rows: &mut Vec<Vec<String>>, one: &Series<'_>, all: &[Series<'_
             if one.is_in_first || base <= 0.0 { figure } else { format!("{figure} ({})", times(value / base)) }
         };
         let (ours, theirs) = (operation.latency, base.map(|base| base.latency).unwrap_or_default());
-        let mut row = vec![one.label.clone(), operation.operation.clone()];
+        let mut row = vec![format!("{}{}", one.label, one.of_rounds[place]), operation.operation.clone()];
         row.push(beside(number(operation.throughput), operation.throughput, base.map_or(0.0, |base| base.throughput)));
         for (value, base) in [(ours.p50, theirs.p50), (ours.p95, theirs.p95), (ours.p99, theirs.p99), (ours.p999, theirs.p999)] {
             row.push(beside(latency(value), value, base));

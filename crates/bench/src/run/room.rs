@@ -7,8 +7,8 @@ use crate::target::TargetSpec;
 /// Bytes on the device for each byte of data: room for what is being rewritten.
 const DISK_BY_DATA: u64 = 3;
 
-/// Why the data does not fit on the device, if it doesn't. Targets and rounds run one after the
-/// other; a round removes what the one before it left.
+/// Why the data does not fit on the device, if it doesn't. Targets and rounds run one after the other; a round removes what the one before it
+/// left.
 pub(super) fn room_for(options: &Options) -> Result<Option<RunError>, RunError> {
     if options.targets.iter().all(|target| matches!(target, TargetSpec::Server { .. })) {
         return Ok(None);

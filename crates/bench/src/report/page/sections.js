@@ -476,7 +476,7 @@ function compareSection(all) {
         const base = values[baseOf(all, at)];
         if (value == null) return cell(NONE, value);
         return cell([show(value), base > 0 && baseOf(all, at) !== at ? el("small", {}, ` ${times(value / base)}`) : null,
-          all[at].rounds ? rangeText(show, extreme(at, "lowest"), extreme(at, "highest")) : null], value);
+          all[at].rounds ? rangeText(show, extreme(at, "lowest"), extreme(at, "highest")) : null, roundsOf(all[at], shown.find(({ series }) => series === all[at]).at)], value);
       })];
     }));
     return table(`${name}: each run, and how many times the first run's`, [{ head: "Measure", left: true }, ...all.map(({ label }) => ({ head: label }))], rows, "compare");
