@@ -67,7 +67,7 @@ else
   stage seeds-clusters nice env TARNDB_SEED=21 TARNDB_SEEDS=280 cargo test --profile quick --workspace --locked --test cluster -- every_promise
   stage seeds-upgrades nice env TARNDB_SEED=3 TARNDB_SEEDS=20 cargo test --profile quick --workspace --locked --test cluster -- a_cluster_is_upgraded
   stage seeds-rot nice env TARNDB_SEED=4 TARNDB_SEEDS=27 cargo test --profile quick --workspace --locked --test cluster -- a_device_that_rots
-  stage seeds-repairs nice env TARNDB_SEED=11 TARNDB_SEEDS=2 cargo test --profile quick --workspace --locked --test repair
+  stage seeds-repairs nice env TARNDB_SEED=2 TARNDB_SEEDS=2 cargo test --profile quick --workspace --locked --test repair
   stage seeds-indexes nice cargo test --profile quick --workspace --locked --test indexes --test cdc_logs --test containers
   stage seeds-engine nice env TARNDB_SEED=40 TARNDB_SEEDS=200 cargo test --profile quick --workspace --locked --lib -- acknowledged_writes a_walk_over_a_tail
   stage seeds-metadata nice env TARNDB_SEED=4 TARNDB_SEEDS=8 cargo test --profile quick --workspace --locked --lib -- a_member_that_lies

@@ -580,6 +580,7 @@ def test_a_node_that_is_killed_and_started_loses_nothing(bench, study, tmp_path)
     assert killed["figures"]["lowest"] == 0 and killed["figures"]["silent_s"] >= 1
 
 
+@pytest.mark.long
 def test_a_cluster_loses_a_node_and_its_leader_and_nothing_else(bench, study, tmp_path):
     # With more time for each where this machine takes longer to start a node than there was.
     for pace in (1, 4):

@@ -6,7 +6,7 @@ A cell expects one of
     refuses(C, W)   it ends with code C and names W; nothing is written over, so that with the file back it works
 
 Nothing else is right: not a panic, not a row that is gone in silence. TARNDB_TEST_LONG=1 runs all cells; otherwise the files of the shard, and the
-first faults of the others, on a single node.
+first faults of the others, on a single node that was killed.
 
 "Unreadable" and "read-only" must be felt: where the tests run as root the node of such a cell runs as nobody (`setpriv`), who owns the directory.
 """
@@ -125,7 +125,7 @@ def cells():
         for file in files_of(topology):
             shard = file in (DATA, BUFFER, "device")
             for fault, expected in expectations(file, ending).items():
-                if LONG or (topology == "single" and (shard or (ending == "killed" and fault in FIRST_FAULTS))):
+                if LONG or (topology == "single" and ending == "killed" and (shard or fault in FIRST_FAULTS)):
                     yield (topology, ending, file, fault), expected
 
 

@@ -5,7 +5,7 @@ use crate::socket;
 use std::io::{Error, ErrorKind};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// It has an address, and is not connected yet.
 #[derive(Debug)]
@@ -39,16 +39,28 @@ impl BoundStream {
     /// What the system says, or nobody has answered in this time.
     pub fn connect(self, to: &SocketAddr, timeout: Duration) -> std::io::Result<TcpStream> {
         socket::connect(&self.socket, to).map_err(os_error)?;
-        let mut waits = libc::pollfd { fd: self.socket.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
-        let timeout_ms = libc::c_int::try_from(timeout.as_millis()).unwrap_or(libc::c_int::MAX);
-        // SAFETY: one live entry.
-        match Errno::check(unsafe { libc::poll(&raw mut waits, 1, timeout_ms) }).map_err(os_error)? {
-            0 => return Err(ErrorKind::TimedOut.into()),
-            _ => socket::finish_connecting(&self.socket).map_err(os_error)?,
+        if !self.is_writable_within(timeout).map_err(os_error)? {
+            return Err(ErrorKind::TimedOut.into());
         }
+        socket::finish_connecting(&self.socket).map_err(os_error)?;
         let stream = TcpStream::from(self.socket);
         stream.set_nonblocking(false)?;
         Ok(stream)
+    }
+
+    fn is_writable_within(&self, timeout: Duration) -> Result<bool, Errno> {
+        let began = Instant::now();
+        loop {
+            let left = timeout.saturating_sub(began.elapsed()).as_millis();
+            let mut waits = libc::pollfd { fd: self.socket.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
+            // SAFETY: one live entry.
+            let result = unsafe { libc::poll(&raw mut waits, 1, libc::c_int::try_from(left).unwrap_or(libc::c_int::MAX)) };
+            match Errno::check(result) {
+                // A signal ends the wait before its time.
+                Err(Errno(libc::EINTR)) => {}
+                result => return result.map(|ready| ready > 0),
+            }
+        }
     }
 }
 
