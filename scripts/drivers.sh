@@ -23,7 +23,7 @@ long=(latte aerospike-rust applications-java cluster cluster-clients crash fault
 # These start what they need themselves.
 serverless=(ycsb-generators abuse backup crash faults cluster cluster-clients report console bench package)
 # These wait more than they compute, the longest first: two lanes have them, the other lanes the rest.
-waiting=(cluster-clients cluster faults crash bench backup)
+waiting=(cluster-clients backup cluster bench crash faults)
 known=(latte aerospike-rust applications-java "${all[@]}")
 is_serverless() { [[ " ${serverless[*]} " == *" $1 "* ]]; }
 is_waiting() { [[ " ${waiting[*]} " == *" $1 "* ]]; }
