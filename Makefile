@@ -2,7 +2,7 @@
 #   make run           build and start a single node on loopback, data in ./tarndb-data (ARGS="--cores 2" adds flags)
 #   make cluster       build and start three nodes, 127.0.0.1 to 127.0.0.3, data in ./tarndb-cluster; Ctrl-C ends them
 #   make test          every kind of test, with few seeds, rounds and kills; stops at the first stage that fails
-#   make test-long     the rest: thousands of seeds, a hundred kills, long histories; repeats nothing of `make test`
+#   make test-long     the rest: thousands of seeds, a hundred kills, long histories; no seed of `make test` again
 #   make check         formatting, lints, edges of crates and files, paths in ARCHITECTURE.md, licences and advisories of dependencies; never writes
 #   make fix           formatting, what clippy can mend, THIRD-PARTY-NOTICES
 #   make release       the slow build that figures are taken from: target/release/tarndb

@@ -2,7 +2,7 @@
 # The tests, in stages; stops at the first stage that fails and says how to run it alone.
 #
 #   scripts/test.sh         `make test`: every kind of test, with few seeds, rounds and kills
-#   scripts/test.sh long    `make test-long`: the rest; it repeats nothing that `make test` runs
+#   scripts/test.sh long    `make test-long`: the rest; seeds go on where those of `make test` end
 #
 # Driver suites mostly wait, so they run beside the stages that compile and compute, which leave them the CPU when they want it.
 # Each stage's output goes to the terminal and to .cache/log/stage-NAME.log. The closing lines are the runners' own.
@@ -56,7 +56,7 @@ if [[ $kind == short ]]; then
   stage_end
   logs=("$cache/log/stage-cargo-test.log")
 else
-  # Seeds go on after those of `make test`, which stand in the tests.
+  # How many seeds `make test` takes stands in the tests.
   export TARNDB_TEST_LONG=1
   stages_total=14
   begin packages scripts/install-debian.sh
