@@ -14,7 +14,7 @@ use shard::SlotScan;
 /// A stream without anything to say says so this often.
 const IDLE_US: u64 = 250_000;
 /// A stream that nobody has begun to read by then has lost its tool.
-const UNREAD_US_MAX: u64 = 30_000_000;
+const UNREAD_US_MAX: u64 = 10_000_000;
 
 /// A backup on this core.
 pub(crate) struct CoreBackup {

@@ -15,7 +15,7 @@
 //!
 //! Keyspaces are a JSON list of names.
 
-use super::request::{BAD, Refusal, Target};
+use super::request::{BAD, CONFLICT, Refusal, Target, UNAVAILABLE};
 use super::streams::{Running, Streams};
 use ::node::{BackupPort, BackupRequest, Board, FrameReceiver, PlaceReport, frames};
 use base::TableId;
@@ -34,8 +34,6 @@ const CREATE_TIMEOUT: Duration = Duration::from_secs(12);
 const ROWS_TIMEOUT: Duration = Duration::from_secs(30);
 const STREAM_TIMEOUT: Duration = Duration::from_secs(5);
 const BUFFER_BYTES: usize = 64 << 20;
-const CONFLICT: &str = "409 Conflict";
-const UNAVAILABLE: &str = "503 Service Unavailable";
 
 /// The slots that each core of a node is the primary of.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -117,7 +115,7 @@ fn start(port: &BackupPort, streams: &Streams, target: &Target<'_>, keyspaces: V
     let buffer_bytes = target.optional("buffer").unwrap_or(BUFFER_BYTES) / usize::from(port.cores().max(1));
     let _one_at_a_time = streams.lock_start();
     if port.figures().running.load(Ordering::Acquire) > 0 {
-        return Err((CONFLICT, streams.describe()));
+        return Err(streams.refusal());
     }
     streams.begin(Running { session, keyspaces: keyspaces.clone(), asker, begun: Instant::now() });
     let answers: Vec<Receiver<Option<Vec<PlaceReport>>>> = (0..port.cores())

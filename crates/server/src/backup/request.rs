@@ -15,6 +15,8 @@ pub(crate) struct Target<'a> {
 pub(crate) type Refusal = (&'static str, String);
 
 pub(crate) const BAD: &str = "400 Bad Request";
+pub(crate) const CONFLICT: &str = "409 Conflict";
+pub(crate) const UNAVAILABLE: &str = "503 Service Unavailable";
 
 impl<'a> Target<'a> {
     /// `None` if the request is about something else.

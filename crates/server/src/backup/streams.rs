@@ -1,5 +1,6 @@
 //! The backup that a node is in: who runs it, and what its cores send that nobody has begun to read.
 
+use super::request::{CONFLICT, Refusal, UNAVAILABLE};
 use ::node::FrameReceiver;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -24,6 +25,8 @@ pub(crate) struct Streams {
 #[derive(Default)]
 struct State {
     running: Option<Running>,
+    /// Whether its tool has begun to read it.
+    is_read: bool,
     /// By session and core.
     streams: BTreeMap<(u64, u16), FrameReceiver>,
 }
@@ -40,7 +43,7 @@ impl Streams {
 
     /// Cores have no other backup any more: this one begins.
     pub(crate) fn begin(&self, running: Running) {
-        *self.lock() = State { running: Some(running), streams: BTreeMap::new() };
+        *self.lock() = State { running: Some(running), ..State::default() };
     }
 
     pub(crate) fn insert(&self, session: u64, core: u16, stream: FrameReceiver) {
@@ -48,7 +51,10 @@ impl Streams {
     }
 
     pub(crate) fn take(&self, session: u64, core: u16) -> Option<FrameReceiver> {
-        self.lock().streams.remove(&(session, core))
+        let mut state = self.lock();
+        let stream = state.streams.remove(&(session, core))?;
+        state.is_read = true;
+        Some(stream)
     }
 
     /// The backup under way.
@@ -62,16 +68,23 @@ impl Streams {
         state.streams.retain(|(of, _), _| *of != session);
     }
 
-    /// What runs, for one who may not begin another.
-    pub(crate) fn describe(&self) -> String {
-        match &self.lock().running {
-            Some(running) => format!(
-                "another backup runs on this node: of {}, since {} s, asked for {}; wait for it, or end it by `tarndb backup end`",
-                running.keyspaces.join(", "),
-                running.begun.elapsed().as_secs(),
-                running.asker
+    /// What runs, for one who may not begin another; unavailable as long as that may end by itself.
+    pub(crate) fn refusal(&self) -> Refusal {
+        let state = self.lock();
+        let Some(running) = &state.running else {
+            return (CONFLICT, "the backup before is still ending; try again".to_owned());
+        };
+        let (keyspaces, seconds, asker) = (running.keyspaces.join(", "), running.begun.elapsed().as_secs(), &running.asker);
+        match state.is_read {
+            true => {
+                let what = format!("another backup runs on this node: of {keyspaces}, since {seconds} s, asked for {asker}");
+                (CONFLICT, format!("{what}; wait for it, or end it by `tarndb backup end`"))
+            }
+            // Its tool may have been killed meanwhile.
+            false => (
+                UNAVAILABLE,
+                format!("another backup begins on this node: of {keyspaces}, since {seconds} s, asked for {asker}; try again"),
             ),
-            None => "the backup before is still ending; try again".to_owned(),
         }
     }
 }

@@ -30,8 +30,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// A cut that a moving slot or a slow network has spoilt is tried again.
 const CUTS_MAX: u32 = 20;
 const AGAIN: Duration = Duration::from_millis(250);
-/// Nodes see within a second that the tool of a backup before was killed.
+/// Nodes see within a second that the tool of a backup before was killed, and within ten if it had not read anything yet.
 const START_PATIENCE: Duration = Duration::from_secs(3);
+const UNREAD_PATIENCE: Duration = Duration::from_secs(13);
 
 /// Takes a backup, verifies or ends one.
 pub(crate) fn backup(arguments: &BackupArguments) -> Result<ExitCode, BackupError> {
@@ -202,14 +203,19 @@ impl Take<'_> {
         let target = format!("/backup/start?session={}&buffer={buffer_bytes}", self.session);
         let begun = Instant::now();
         loop {
-            match self.nodes.places(&target, self.keyspaces.iter()) {
-                Err(BackupError::Node(OperateError::Refused { .. })) if begun.elapsed() < START_PATIENCE => {
-                    // Those that have begun.
-                    self.nodes.all(&format!("/backup/end?session={}", self.session), &[]);
-                    std::thread::sleep(AGAIN);
-                }
-                outcome => return outcome,
+            let started = self.nodes.places(&target, self.keyspaces.iter());
+            let patience = match &started {
+                Err(BackupError::Node(OperateError::Refused { .. })) => START_PATIENCE,
+                Err(BackupError::Node(OperateError::Unavailable { .. })) => UNREAD_PATIENCE,
+                _ => return started,
+            };
+            if begun.elapsed() >= patience {
+                return started;
             }
+            // Those that have begun.
+            self.nodes.all(&format!("/backup/end?session={}", self.session), &[]);
+            std::thread::sleep(AGAIN);
+            interrupt::check()?;
         }
     }
 

@@ -6,6 +6,8 @@ use crate::harness::{Folder, Server, end, kill, signal, start, tarndb, wait_unti
 use crate::rows::{check_rows, write_rows};
 use crate::security::certificate;
 use base::Rng;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -151,6 +153,21 @@ fn a_second_backup_is_refused_and_a_killed_one_is_taken_anew() {
     assert!(output.status.code() == Some(1) && (said.contains("the backup has ended early") || said.contains("no such stream")), "{said}");
     assert!(names(&elsewhere.0.join("backup")).is_empty());
     must(tool("backup", &server, &elsewhere, &[]));
+    end(server);
+}
+
+#[test]
+fn a_backup_waits_for_one_whose_tool_was_killed_before_it_read_anything() {
+    let folder = Folder::new("backup-unread");
+    let server = Server::start(start(&folder, &["--cores", "2", "--capacity", "300MiB"]));
+    write_rows(&server, 1);
+    let mut stream = TcpStream::connect(server.field("http")).unwrap();
+    stream.write_all(b"POST /backup/start?session=1 HTTP/1.0\r\nContent-Length: 5\r\n\r\n[\"k\"]").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 OK") && is_running(&server), "{answer}");
+    must(tool("backup", &server, &folder, &[]));
+    assert_eq!(verify(&folder.0.join("backup")).0, 0);
     end(server);
 }
 
