@@ -17,14 +17,14 @@
 set -euo pipefail
 . "$(dirname "$0")/steps.sh"
 
-all=(python-cassandra python-http python-scylla cqlsh differential rust java go node aerospike-python aerospike-java aerospike-go aerospike-node aerospike-cql scylla-cdc griddb-java griddb-jdbc griddb-python ycsb ycsb-generators abuse report console cluster cluster-clients bench crash faults backup package applications-python applications-go applications-node)
+all=(python-cassandra python-http python-scylla cqlsh differential java go node aerospike-python aerospike-java aerospike-go aerospike-node aerospike-cql scylla-cdc griddb-java griddb-jdbc griddb-python ycsb ycsb-generators abuse report console cluster cluster-clients bench crash faults backup package applications-python applications-go applications-node)
 # What `make test-long` runs: the larger sizes of some of them, and what runs nowhere else.
-long=(latte aerospike-rust applications-java cluster cluster-clients crash faults bench abuse package)
+long=(latte rust aerospike-rust applications-java cluster cluster-clients crash faults bench abuse package)
 # These start what they need themselves.
 serverless=(ycsb-generators abuse backup crash faults cluster cluster-clients report console bench package)
 # These wait more than they compute, the longest first: two lanes have them, the other lanes the rest.
 waiting=(cluster-clients backup cluster bench crash faults)
-known=(latte aerospike-rust applications-java "${all[@]}")
+known=(latte rust aerospike-rust applications-java "${all[@]}")
 is_serverless() { [[ " ${serverless[*]} " == *" $1 "* ]]; }
 is_waiting() { [[ " ${waiting[*]} " == *" $1 "* ]]; }
 directory_of() {

@@ -44,11 +44,26 @@ fetch_jars() {
   return 1
 }
 
+# What Python compiles is kept, beside the sources it writes nothing.
+export PYTHONPYCACHEPREFIX="$cache/pycache"
+
+# install_python NAME REQUIREMENTS WHAT [OPTION...]: makes .cache/NAME, a virtual environment with what the file names, WHAT in words. One pip fills all
+# of them, and compiles nothing: the tests import a fraction.
+install_python() {
+  step_is_done "$1" "$2" && [[ -x $cache/$1/bin/python ]] && return
+  python3 -c 'import ensurepip, venv' 2> /dev/null || skip "Python's venv module is missing (Debian: python3-venv)"
+  say "installing $3 into .cache/$1"
+  [[ -x $cache/pip/bin/pip ]] || python3 -m venv "$cache/pip"
+  rm -rf "${cache:?}/$1"
+  python3 -m venv --without-pip "$cache/$1"
+  PYTHONPYCACHEPREFIX='' "$cache/pip/bin/pip" --python "$cache/$1/bin/python" install --quiet --disable-pip-version-check --no-compile "${@:4}" --requirement "$2"
+  step_done "$1" "$2"
+}
+
 # run_pytest VENV ARGUMENT...: ends with the tests beside the script that calls it, which start servers of their own.
 run_pytest() {
   [[ -z ${TARNDB_TEST_PEER:-} ]] || skip "it starts servers of its own"
   cd "$(dirname "${BASH_SOURCE[1]}")"
-  export PYTHONDONTWRITEBYTECODE=1
   exec "$1/bin/python" -m pytest "${@:2}"
 }
 

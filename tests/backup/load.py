@@ -6,6 +6,8 @@ import threading
 from conftest import KEYSPACE, wait_until
 
 WRITERS = 3
+# Backups under this load are slow, and what Python computes is most of what it costs.
+PAUSE_S = 0.005
 
 
 class Load:
@@ -28,6 +30,7 @@ class Load:
             self.session.execute("DELETE FROM k.b WHERE id = %s", (writer * 1_000_000 + number - 10,))
             self.session.execute("INSERT INTO k.a (id, n) VALUES (%s, %s)", (writer, number))
             self.written[writer] = number
+            self.stopping.wait(PAUSE_S)
 
     @contextlib.contextmanager
     def running(self):

@@ -9,6 +9,7 @@ import threading
 
 import pytest
 
+from ledger import PAUSE_S
 from nodes import until
 
 
@@ -18,7 +19,7 @@ class Application:
     def __init__(self, classes: pathlib.Path, jars: pathlib.Path, *command: str):
         if shutil.which("java") is None or not classes.is_dir():
             pytest.skip("a JDK or Maven is missing (Debian: openjdk-17-jdk-headless, maven)")
-        java = ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m", "-cp", f"{classes}{os.pathsep}{jars}/*", *command]
+        java = ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m", f"-Dpause_ms={round(PAUSE_S * 1000)}", "-cp", f"{classes}{os.pathsep}{jars}/*", *command]
         self.process = subprocess.Popen(java, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.lines = []
         self.reader = threading.Thread(target=lambda: self.lines.extend(map(str.rstrip, iter(self.process.stdout.readline, ""))))

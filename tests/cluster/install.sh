@@ -8,7 +8,7 @@ TARNDB_SUITE=python-cassandra bash "$here/../drivers/python/install.sh"
 # What cannot be had is left out, what fails is a failure.
 if_it_can() { "$@" || (( $? == 77 )); }
 TARNDB_SUITE=python-scylla if_it_can bash "$here/../drivers/python/install.sh"
-if_it_can bash "$here/../drivers/rust/install.sh"
+[[ ${TARNDB_TEST_LONG:-} != 1 ]] || if_it_can bash "$here/../drivers/rust/install.sh"
 if_it_can bash "$here/../drivers/aerospike-cql/install.sh"
 mkdir -p "$cache/cluster"
 

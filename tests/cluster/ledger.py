@@ -16,6 +16,8 @@ from cassandra.cluster import EXEC_PROFILE_DEFAULT
 from nodes import FAILURES, running
 
 KEYS_PER_WRITER = 150
+# Between two operations of a client. What it computes itself is most of what they cost.
+PAUSE_S = 0.002 if os.environ.get("TARNDB_TEST_LONG") == "1" else 0.01
 # Of a write that nothing may disturb: a node that gets no CPU for a while answers nobody.
 TRIES = 5
 
@@ -36,7 +38,7 @@ class Ledger:
         self.stopping = threading.Event()
 
     @contextlib.contextmanager
-    def load(self, cluster, nodes=None, writers: int = 4, readers: int = 0, pause: float = 0.002, tries: int = 1, **options):
+    def load(self, cluster, nodes=None, writers: int = 4, readers: int = 0, pause: float = PAUSE_S, tries: int = 1, **options):
         """Writes, and reads what was written, until the block ends. What fails so many times in a row is an error."""
         with cluster.session(nodes, **options) as session:
             insert = session.prepare("INSERT INTO k.t (a, b) VALUES (?, ?)")

@@ -14,6 +14,7 @@ import pytest
 
 import history
 import server
+from ledger import PAUSE_S
 from nodes import running, until
 from waiting import while_it_lives
 
@@ -180,6 +181,7 @@ class Rows:
                     self.acknowledged += 1
                 now = time.monotonic()
                 self.longest_gap_s, began = max(self.longest_gap_s, now - began), now
+                time.sleep(PAUSE_S)
 
         with client(cluster, policy=policy) as writer:
             threads = [threading.Thread(target=write, args=(number,)) for number in range(self.writers)]

@@ -10,7 +10,7 @@ import threading
 from cassandra import ConsistencyLevel
 
 import server as servers
-from ledger import Ledger
+from ledger import PAUSE_S, Ledger
 from nodes import FAILURES, running, until
 
 WRITERS = 4
@@ -79,6 +79,7 @@ class Chains:
                         # It may have been done; to do it again does no harm.
                         continue
             self.written[writer] = number
+            self.stopping.wait(PAUSE_S)
 
     def wait(self, count: int):
         wanted = [number + count for number in self.written]

@@ -4,9 +4,11 @@ import contextlib
 import http.client
 import json
 import threading
+import time
 
 import pytest
 
+from ledger import PAUSE_S
 from nodes import FAILURES, running, until
 from sizes import sized
 
@@ -68,6 +70,7 @@ def test_a_follower_misses_nothing_while_members_are_killed(cluster):
                     with contextlib.suppress(*FAILURES):
                         session.execute(update, (number, row))
                         acknowledged[row] = number
+                    time.sleep(PAUSE_S)
 
         follower = Follower(cluster, "k/log")
         threads = [threading.Thread(target=write, args=(writer,)) for writer in range(WRITERS)]

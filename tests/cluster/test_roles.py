@@ -5,14 +5,15 @@ import random
 
 from cassandra import Unauthorized
 from cassandra.auth import PlainTextAuthProvider
-from cassandra.cluster import Cluster as Driver, NoHostAvailable
+from cassandra.cluster import Cluster as Driver, ExecutionProfile, NoHostAvailable
+from cassandra.policies import WhiteListRoundRobinPolicy
 
 import pytest
 import server as servers
 
 from griddb_frames import GridClient, Refused
 from nodes import succeeds, until
-from patient import patient
+from patient import SECONDS_MAX, patient
 
 FLAGS = servers.LOGIN_FLAGS
 GRIDDB_NOT_ALLOWED = 10_079
@@ -47,44 +48,64 @@ def guarded(start_cluster):
     return cluster
 
 
-def check_permissions(guarded):
+@contextlib.contextmanager
+def told(cluster):
+    """A function that has a node execute a statement of a role, each over a connection that stays: changes act on these, too."""
+    with contextlib.ExitStack() as stack:
+        sessions = {}
+
+        def tell(node, text, credentials=("cassandra", "cassandra")):
+            if (node, credentials) not in sessions:
+                only = ExecutionProfile(WhiteListRoundRobinPolicy([node.address]), request_timeout=SECONDS_MAX)
+                driver = Driver(
+                    [node.address], port=cluster.ports["cql"], schema_metadata_enabled=False,
+                    **patient(only, protocol_version=4, auth_provider=PlainTextAuthProvider(*credentials)),
+                )
+                stack.callback(driver.shutdown)
+                sessions[node, credentials] = driver.connect()
+            return sessions[node, credentials].execute(text).all()
+
+        yield tell
+
+
+def check_permissions(guarded, tell):
     """What `jo` may do is the same at each member, whichever has the row."""
     jo = ("jo", "two")
-    statement(guarded, guarded.nodes[0], "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 3}")
-    statement(guarded, guarded.nodes[1], "CREATE TABLE ks.t (k int PRIMARY KEY)")
+    tell(guarded.nodes[0], "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 3}")
+    tell(guarded.nodes[1], "CREATE TABLE ks.t (k int PRIMARY KEY)")
     for node in guarded.nodes:
         for key in range(4):
             with pytest.raises(Unauthorized, match="no MODIFY permission on <table ks.t>"):
-                statement(guarded, node, f"INSERT INTO ks.t (k) VALUES ({key})", jo)
-    statement(guarded, guarded.nodes[1], "GRANT MODIFY ON ks.t TO jo")
+                tell(node, f"INSERT INTO ks.t (k) VALUES ({key})", jo)
+    tell(guarded.nodes[1], "GRANT MODIFY ON ks.t TO jo")
     for number, node in enumerate(guarded.nodes):
-        statement(guarded, node, f"INSERT INTO ks.t (k) VALUES ({number})", jo)
+        tell(node, f"INSERT INTO ks.t (k) VALUES ({number})", jo)
         with pytest.raises(Unauthorized, match="no SELECT permission on <table ks.t>"):
-            statement(guarded, node, "SELECT k FROM ks.t", jo)
-    statement(guarded, guarded.nodes[2], "GRANT SELECT ON KEYSPACE ks TO jo")
+            tell(node, "SELECT k FROM ks.t", jo)
+    tell(guarded.nodes[2], "GRANT SELECT ON KEYSPACE ks TO jo")
     for node in guarded.nodes:
-        assert len(statement(guarded, node, "SELECT k FROM ks.t", jo)) == len(guarded.nodes)
+        assert len(tell(node, "SELECT k FROM ks.t", jo)) == len(guarded.nodes)
 
 
-def check_masks(guarded):
+def check_masks(guarded, tell):
     """What `jo` sees of masked columns does not depend on which member has the row, nor on which one is asked."""
     jo = ("jo", "two")
-    statement(guarded, guarded.nodes[0], "CREATE KEYSPACE one WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
-    statement(guarded, guarded.nodes[0], "CREATE TABLE one.t (k int PRIMARY KEY, v text MASKED WITH DEFAULT)")
+    tell(guarded.nodes[0], "CREATE KEYSPACE one WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
+    tell(guarded.nodes[0], "CREATE TABLE one.t (k int PRIMARY KEY, v text MASKED WITH DEFAULT)")
     for key in range(8):
-        statement(guarded, guarded.nodes[1], f"INSERT INTO one.t (k, v) VALUES ({key}, 'sensitive')")
+        tell(guarded.nodes[1], f"INSERT INTO one.t (k, v) VALUES ({key}, 'sensitive')")
     for permission in ("SELECT", "MODIFY", "SELECT_MASKED"):
-        statement(guarded, guarded.nodes[2], f"GRANT {permission} ON one.t TO jo")
+        tell(guarded.nodes[2], f"GRANT {permission} ON one.t TO jo")
     for seen in ("****", "sensitive"):
         for node in guarded.nodes:
-            assert {tuple(row) for row in statement(guarded, node, "SELECT k, v FROM one.t", jo)} == {(key, seen) for key in range(8)}
+            assert {tuple(row) for row in tell(node, "SELECT k, v FROM one.t", jo)} == {(key, seen) for key in range(8)}
             for key in range(8):
-                assert [tuple(row) for row in statement(guarded, node, f"SELECT v FROM one.t WHERE k = {key}", jo)] == [(seen,)]
+                assert [tuple(row) for row in tell(node, f"SELECT v FROM one.t WHERE k = {key}", jo)] == [(seen,)]
                 condition = f"UPDATE one.t SET v = 'x' WHERE k = {key} IF v = 'no'"
-                assert [tuple(row) for row in statement(guarded, node, condition, jo)] == [(False, seen)]
+                assert [tuple(row) for row in tell(node, condition, jo)] == [(False, seen)]
                 batch = f"BEGIN BATCH {condition}; APPLY BATCH"
-                assert [tuple(row) for row in statement(guarded, node, batch, jo)] == [(False, key, seen)]
-        statement(guarded, guarded.nodes[0], "GRANT UNMASK ON KEYSPACE one TO jo")
+                assert [tuple(row) for row in tell(node, batch, jo)] == [(False, key, seen)]
+        tell(guarded.nodes[0], "GRANT UNMASK ON KEYSPACE one TO jo")
 
 
 def check_griddb(guarded):
@@ -150,8 +171,9 @@ def test_a_role_is_known_everywhere_and_outlives_members(guarded):
     fourth = guarded.add()
     assert login(guarded, fourth, "jo", "two") and not login(guarded, fourth, "nobody", "cassandra")
     assert [row.role for row in statement(guarded, fourth, "LIST ROLES")] == ["cassandra", "jo"]
-    check_permissions(guarded)
-    check_masks(guarded)
+    with told(guarded) as tell:
+        check_permissions(guarded, tell)
+        check_masks(guarded, tell)
     check_griddb(guarded)
     statement(guarded, fourth, "DROP ROLE jo")
     assert not any(login(guarded, node, "jo", "two") for node in guarded.nodes)

@@ -4,7 +4,6 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../../scripts/steps.sh"
-export PYTHONDONTWRITEBYTECODE=1
 # Schema changes without a flush: Cassandra's take seconds on a slow disk, and nothing of it is kept.
 export JAVA_TOOL_OPTIONS="${JAVA_TOOL_OPTIONS:-} -Dcassandra.unsafesystem=true"
 

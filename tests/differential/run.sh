@@ -4,5 +4,4 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../../scripts/steps.sh"
 cd "$here"
-export PYTHONDONTWRITEBYTECODE=1
 exec "$cache/venv-scylla/bin/python" -m pytest "$@"

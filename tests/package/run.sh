@@ -7,6 +7,5 @@ here=$(cd "$(dirname "$0")" && pwd)
 command -v dpkg-deb > /dev/null || skip "dpkg-deb makes Debian packages"
 unshare --mount --net true 2> /dev/null || skip "it takes root, who may make namespaces of mounts and networks"
 cd "$here"
-export PYTHONDONTWRITEBYTECODE=1
 # Mounts, ports and processes are this run's own, and go with it.
 exec unshare --mount --net --pid --fork --kill-child --mount-proc "$cache/venv-scylla/bin/python" -m pytest "$@"

@@ -244,7 +244,7 @@ mod tests {
     #[test]
     fn memory_is_bounded_and_an_ipv6_network_is_one_client() {
         let mut failed = FailedLogins::default();
-        for number in 0..20_000u64 {
+        for number in 0..ENTRIES_MAX as u64 + 2_000 {
             failed.failed(IpAddr::V4((number as u32).into()), &format!("role{number}"), number);
         }
         assert!(failed.entries.len() <= ENTRIES_MAX);

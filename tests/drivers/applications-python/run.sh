@@ -4,5 +4,5 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../../../scripts/steps.sh"
 cd "$here"
-export PYTHONDONTWRITEBYTECODE=1 CQLENG_ALLOW_SCHEMA_MANAGEMENT=1 TARNDB_CQLSH="$cache/venv-applications/bin/cqlsh"
+export CQLENG_ALLOW_SCHEMA_MANAGEMENT=1 TARNDB_CQLSH="$cache/venv-applications/bin/cqlsh"
 exec "$cache/venv-applications/bin/python" -m pytest "$@"

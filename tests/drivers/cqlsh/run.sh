@@ -4,5 +4,5 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../../../scripts/steps.sh"
 cd "$here"
-export PYTHONDONTWRITEBYTECODE=1 TARNDB_CQLSH="$cache/venv-cassandra/bin/cqlsh"
+export TARNDB_CQLSH="$cache/venv-cassandra/bin/cqlsh"
 exec "$cache/venv-cassandra/bin/python" -m pytest "$@"

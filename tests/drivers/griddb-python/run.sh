@@ -5,5 +5,5 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../../../scripts/steps.sh"
 [[ -z ${TARNDB_TEST_PEER:-} ]] || skip "the server that is tried does not speak GridDB's protocol"
 cd "$here"
-export PYTHONDONTWRITEBYTECODE=1 TARNDB_TEST_JARS="$cache/griddb-python/lib"
+export TARNDB_TEST_JARS="$cache/griddb-python/lib"
 exec "$cache/venv-griddb/bin/python" -m pytest "$@"

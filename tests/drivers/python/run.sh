@@ -7,7 +7,6 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../../../scripts/steps.sh"
 cd "$here"
-export PYTHONDONTWRITEBYTECODE=1
 of_driver=(test_{batch,concurrent,connect,errors,events,lwt,paging,prepared,restart,shard_aware,tls,types}.py)
 of_http=(test_{changes,changes_avro,follow,http_certificates,import,load,metrics,sql,sql_aggregates,sql_arrow,sql_spill}.py)
 if (( $# == 0 )) && [[ -z ${TARNDB_TEST_PEER:-} ]]; then

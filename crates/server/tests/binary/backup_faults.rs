@@ -220,6 +220,7 @@ fn a_killed_restore_goes_on_where_it_was() {
     let mut slow = tool("restore", &server, &folder, &[&more[..], &["--rate-limit", "64KiB"]].concat()).spawn().unwrap();
     while !client.query("SELECT v FROM k.t LIMIT 1").is_ok_and(|rows| !rows.is_empty()) {
         assert!(slow.try_wait().unwrap().is_none());
+        std::thread::sleep(Duration::from_millis(5));
     }
     slow.kill().unwrap();
     slow.wait().unwrap();

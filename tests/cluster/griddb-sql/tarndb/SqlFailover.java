@@ -23,6 +23,7 @@ import java.util.concurrent.atomic.AtomicLong;
 public final class SqlFailover {
   private static final int WRITERS = 3;
   private static final long FAILOVER_NS = 30_000_000_000L;
+  private static final long PAUSE_MS = Long.getLong("pause_ms", 0);
 
   private final boolean isPartitioned;
   private final String[] members;
@@ -100,8 +101,9 @@ public final class SqlFailover {
       try {
         while (!stopping.get() && error == null) {
           client.run(work);
+          Thread.sleep(PAUSE_MS);
         }
-      } catch (SQLException | RuntimeException failed) {
+      } catch (SQLException | InterruptedException | RuntimeException failed) {
         error = failed;
       } finally {
         client.close();

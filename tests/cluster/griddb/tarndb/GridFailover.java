@@ -29,6 +29,7 @@ public final class GridFailover {
   private static final int WRITERS = 6;
   private static final int CONTAINERS = 24;
   private static final long FAILOVER_S = 60;
+  private static final long PAUSE_MS = Long.getLong("pause_ms", 0);
   private static final ContainerInfo INFO =
       new ContainerInfo(null, ContainerType.COLLECTION, List.of(new ColumnInfo("id", GSType.LONG), new ColumnInfo("v", GSType.LONG)), true);
 
@@ -75,8 +76,9 @@ public final class GridFailover {
           long now = System.nanoTime();
           longestGapMs = Math.max(longestGapMs, (now - last) / 1_000_000);
           last = now;
+          Thread.sleep(PAUSE_MS);
         }
-      } catch (GSException | RuntimeException failed) {
+      } catch (GSException | InterruptedException | RuntimeException failed) {
         error = failed;
       }
     }

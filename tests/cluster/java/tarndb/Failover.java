@@ -34,6 +34,7 @@ import java.util.concurrent.atomic.AtomicReference;
 public final class Failover {
   private static final int THREADS = 4;
   private static final int KEYS = 100;
+  private static final long PAUSE_MS = Long.getLong("pause_ms", 0);
 
   private Failover() {}
 
@@ -120,6 +121,7 @@ public final class Failover {
                     if ((row == null ? 0 : row.getInt(0)) < least[offset]) {
                       wrong.incrementAndGet();
                     }
+                    Thread.sleep(PAUSE_MS);
                   } catch (ReadTimeoutException | DriverTimeoutException noAnswer) {
                     timeouts.incrementAndGet();
                   } catch (Exception error) {
