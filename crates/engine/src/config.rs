@@ -108,6 +108,13 @@ impl Config {
         self.segment_bytes as usize * mirrors
     }
 
+    /// Segments that the file has. One that it has lost the end of is read if losses are accepted.
+    pub(crate) fn file_segments(&self) -> usize {
+        let segment = u64::from(self.segment_bytes);
+        let segments = if self.accepts_loss { self.file_bytes.div_ceil(segment) } else { self.file_bytes / segment };
+        segments as usize
+    }
+
     /// So many rows over a page make it worth making it anew.
     pub(crate) fn overlay_rows_max(&self) -> u32 {
         (self.page_rows_max as u32 / 2).max(1)

@@ -12,7 +12,7 @@ use crate::damage::DamageWalk;
 use crate::dead_runs::DeadRuns;
 use crate::defrag::Defrag;
 use crate::drops::Drops;
-use crate::encryption::{DeviceCipher, EncryptedMemory, Mirrors, Stable};
+use crate::encryption::{DeviceCipher, Mirrors, Stable};
 use crate::error::{NoSpace, OpenError, WriteError};
 use crate::expiry::Expiry;
 use crate::fetch::Fetches;
@@ -97,25 +97,17 @@ impl Engine {
     /// When the configuration contradicts itself. What only the device can tell is found later: see `recovery_error`.
     pub fn open(config: Config, stable: Box<dyn StableMemory>, tables: &BTreeMap<TableId, Sequence>, now: Now) -> Result<Self, OpenError> {
         config.check(stable.len())?;
-        let stable = match &config.log_key {
-            Some(key) => {
-                let memory = EncryptedMemory::new(stable, key, config.store, config.shard, config.segment_bytes as usize);
-                Stable::Encrypted(Box::new(memory))
-            }
-            None => Stable::Plain(stable),
-        };
+        let stable = Stable::new(stable, &config);
         let mut log = Log::new(config.store, now.wall_us, config.segment_bytes);
         let mut index = Index::new(Limits { leaf_rows: config.leaf_rows_max, overlay_rows: config.overlay_rows_max() });
         for (table, mark) in tables {
             index.create_table(*table);
             log.saw_sequence(*mark);
         }
-        // A segment that the file has lost the end of is read if losses are accepted.
-        let whole = config.file_bytes / u64::from(config.segment_bytes);
-        let file_segments = if config.accepts_loss { config.file_bytes.div_ceil(u64::from(config.segment_bytes)) } else { whole };
-        let growth = Growth::new(file_segments as usize, config.capacity_bytes, config.segment_bytes);
+        let file_segments = config.file_segments();
+        let growth = Growth::new(file_segments, config.capacity_bytes, config.segment_bytes);
         let mut segments = Segments::new(config.store);
-        segments.grow(file_segments as usize);
+        segments.grow(file_segments);
         let mut engine = Self {
             index,
             memory: Memory::new(),

@@ -13,14 +13,18 @@
 //! keeps one until nothing older can be in the log, an empty one if need be; while a table is being dropped or truncated no page is made, as
 //! a crash may bring its rows back.
 
+mod purged;
+mod stretch;
+mod work;
+
 use crate::engine::Engine;
 use crate::error::Miss;
 use crate::fetch::PAGING_WAITER;
-use crate::format::page::{self, Made, PageBuilder, PageView};
-use crate::format::record::{self, FLAG_CONTINUES, FLAG_PAGE, FLAG_PURGE, FLAG_STARTS, Fields, HEADER_BYTES, Record};
+use crate::format::page::{self, PageView};
+use crate::format::record::{HEADER_BYTES, Record};
 use crate::index::bound_key::bound_between;
 use crate::index::{Candidate, NewPage, Rows};
-use crate::key::{CachePolicy, Kind, Row, Sequence};
+use crate::key::{CachePolicy, Row};
 use crate::location::{Location, SegmentId, padded};
 use crate::memory::Stored;
 use crate::merge::{Merge, Step};
@@ -31,16 +35,14 @@ use crate::write::Appender;
 use base::{Compression, TableId};
 use io::Now;
 use std::collections::BTreeMap;
-use std::ops::{Bound, Range};
+use std::ops::Bound;
+use stretch::{Stretch, WORTH_PART};
+use work::{Draft, PageFlags, Work, push_page_header};
 
 /// Bytes of rows that one slice makes pages of.
 const SLICE_BYTES: usize = 64 << 10;
 /// Candidates that one slice puts off.
 const PUT_OFF_MAX: usize = 32;
-/// A page with less than this part of the rows it may have is not worth making, or is joined with the one after it.
-const WORTH_PART: usize = 4;
-/// The purge time of a page without rows: it goes as soon as nothing older can be left.
-const EMPTY_PURGE_S: i64 = i64::MIN;
 
 /// The state of page making.
 #[derive(Default)]
@@ -54,42 +56,16 @@ pub(crate) struct Paging {
     compressions: BTreeMap<TableId, Compression>,
 }
 
-/// Buffers that are used again and again.
-struct Work {
-    builder: PageBuilder,
-    /// The key of the row that came last.
-    last_key: Vec<u8>,
-    payloads: Vec<u8>,
-    group: Vec<u8>,
-    drafts: Vec<Draft>,
-}
-
-/// A page without a place.
-struct Draft {
-    low: Box<[u8]>,
-    high: Box<[u8]>,
-    payload: Range<usize>,
-    made: Made,
-}
-
 impl Paging {
     /// Memory of buffers.
     pub(crate) fn bytes(&self) -> usize {
-        self.work
-            .as_ref()
-            .map_or(0, |work| work.builder.heap_bytes() + work.last_key.capacity() + work.payloads.capacity() + work.group.capacity())
+        self.work.as_ref().map_or(0, |work| work.bytes())
     }
 
     /// Empty buffers for pages of a table.
     fn take_work(&mut self, table: TableId) -> Box<Work> {
-        let new =
-            || Work { builder: PageBuilder::new(), last_key: Vec::new(), payloads: Vec::new(), group: Vec::new(), drafts: Vec::new() };
-        let mut work = self.work.take().unwrap_or_else(|| Box::new(new()));
-        work.builder.clear();
-        work.builder.set_compression(self.compressions.get(&table).copied().unwrap_or_default());
-        work.payloads.clear();
-        work.group.clear();
-        work.drafts.clear();
+        let mut work = self.work.take().unwrap_or_else(|| Box::new(Work::new()));
+        work.clear(self.compressions.get(&table).copied().unwrap_or_default());
         work
     }
 }
@@ -106,14 +82,6 @@ enum Outcome {
     Missing(Vec<Location>),
     /// The log has no room now.
     NoRoom,
-}
-
-/// A range of clustering keys that pages are made of.
-struct Stretch {
-    low: Box<[u8]>,
-    high: Box<[u8]>,
-    /// Whether it has no page yet.
-    is_gap: bool,
 }
 
 impl Engine {
@@ -169,7 +137,7 @@ impl Engine {
 
     fn page_candidate(&mut self, now: Now, candidate: &Candidate) -> Outcome {
         let Some(partition) = self.index.partition_of(candidate) else { return Outcome::Nothing };
-        let Some(stretch) = self.choose_stretch(&partition.rows, candidate) else { return Outcome::Nothing };
+        let Some(stretch) = Stretch::choose(&self.config, &partition.rows, candidate) else { return Outcome::Nothing };
         let (count, bytes) = match self.measure(&partition.rows, partition.key.len(), &stretch) {
             Ok(measured) => measured,
             Err(outcome) => return outcome,
@@ -187,46 +155,6 @@ impl Engine {
         };
         self.paging.work = Some(work);
         outcome
-    }
-
-    /// The range that a candidate stands for.
-    fn choose_stretch(&self, rows: &Rows, candidate: &Candidate) -> Option<Stretch> {
-        let rows_max = self.config.page_rows_max;
-        let mut key = &*candidate.key;
-        if let Some((low, page)) = rows.pages().and_then(|pages| pages.covering(key)) {
-            let pages = rows.pages()?;
-            let mut high = pages.high_of(low, page);
-            if page.overlay >= self.config.overlay_rows_max() || (candidate.purge && page.overlay > 0) {
-                let few = |rows: usize| rows < rows_max.div_ceil(WORTH_PART);
-                if few((page.rows + page.overlay) as usize)
-                    && let Some(next) = pages.at(high)
-                    && (page.rows + page.overlay + next.rows + next.overlay) as usize <= rows_max
-                {
-                    high = pages.high_of(high, next);
-                }
-                return Some(Stretch { low: low.into(), high: high.into(), is_gap: false });
-            }
-            // The page has a part of a leaf: what comes after it may be worth another.
-            let (_, _, next) = rows.leaf_around(key);
-            if next.is_none_or(|next| next <= high) || pages.covering(high).is_some() {
-                return None;
-            }
-            key = high;
-        }
-        let (bound, mut count, next) = rows.leaf_around(key);
-        // The last leaf stays as it is: there the partition grows.
-        let mut high = next?;
-        let low = rows.pages().and_then(|pages| pages.end_before(key)).map_or(bound, |end| bound.max(end));
-        let gap_end = rows.pages().and_then(|pages| pages.next_low(key));
-        while gap_end.is_none_or(|end| high < end)
-            && let (_, more, Some(next)) = rows.leaf_around(high)
-            && count + more <= rows_max
-        {
-            count += more;
-            high = next;
-        }
-        let high = gap_end.map_or(high, |end| high.min(end));
-        Some(Stretch { low: low.into(), high: high.into(), is_gap: true })
     }
 
     /// How many rows and bytes a range has, about; or why it cannot be looked at now.
@@ -358,111 +286,6 @@ impl Engine {
             self.segments.set_lasting(segment);
         }
     }
-
-    /// Moves a page of which rows may be purged, without them. False when there is no room now.
-    pub(crate) fn move_purged_page(&mut self, now: Now, place: Location, record: &Record<'_>, oldest_base: Sequence) -> bool {
-        let key = record.key();
-        let Some(view) = PageView::parse(record.row().bytes) else { return true };
-        if view.rows == 0 && record.sequence() < oldest_base {
-            self.index.remove_page(&key);
-            self.release(place);
-            return true;
-        }
-        let mut work = self.paging.take_work(key.table);
-        let kept = self.purge_page(now, &view, &mut work);
-        let made = kept.and_then(|purged| Some((work.drafts.pop()?, purged)));
-        self.paging.work = Some(work);
-        // What cannot be read stays where it is, and the segment with it.
-        let Some((draft, purged)) = made else { return true };
-        let length = HEADER_BYTES + 8 * usize::from(draft.purge_after_s().is_some()) + key.partition.len() + key.clustering.len();
-        let length = length + draft.payload.len();
-        if self.make_room(now, padded(length), Appender::Defrag).is_err() {
-            return false;
-        }
-        let Some(work) = &mut self.paging.work else { return false };
-        let name = Candidate { table: key.table, token: key.token, number: 0, key: Box::default(), purge: false };
-        let flags = PageFlags { first: true, last: true };
-        push_page_header(&mut work.group, &name, flags, draft.purge_after_s(), (key.partition, key.clustering), length);
-        work.group.extend_from_slice(&work.payloads[draft.payload.clone()]);
-        work.group.resize(padded(length), 0);
-        let Some(open) = &mut self.log.open else { return false };
-        let (segment, offset, salt) = (open.segment, open.used, open.salt);
-        open.used += padded(length);
-        let target = &mut self.memory.frame_mut(segment)[offset..offset + padded(length)];
-        target.copy_from_slice(&work.group);
-        record::set_sequence(target, record.sequence());
-        record::finish(target, length, salt, offset);
-        self.log.position += padded(length) as u64;
-        self.counters.defrag_bytes += padded(length) as u64;
-        self.note_purged(purged);
-        let location = Location::record(segment, offset, padded(length));
-        self.note_live(segment, location);
-        let new = NewPage { low: key.clustering.into(), high: view.high.into(), location, rows: draft.made.rows };
-        let old = self.index.replace_page(&key, new);
-        old.into_iter().for_each(|old| self.release(old));
-        self.flush.due_at(now.monotonic_us.saturating_add(self.config.flush_interval_us / 2));
-        true
-    }
-
-    /// Drafts a page of the rows of another that may not be purged yet.
-    fn purge_page(&self, now: Now, view: &PageView<'_>, work: &mut Work) -> Option<Purged> {
-        let mut purged = Purged::default();
-        let mut rows = self.pages.buffer();
-        let read = self.pages.read(view, &mut rows);
-        for number in 0..rows.len() {
-            let row = rows.row(number);
-            if row.kind.purge_after_s().is_some_and(|after| after < now.wall_s()) && self.purging.allows(row.sequence) {
-                purged.note(row.sequence);
-            } else {
-                work.builder.push(rows.key(number), &row);
-            }
-        }
-        self.pages.close(rows);
-        let made = work.builder.finish(view.generation, view.high, &mut work.payloads);
-        let payload = 0..work.payloads.len();
-        work.drafts.push(Draft { low: Box::default(), high: Box::default(), payload, made });
-        read.map(|()| purged)
-    }
-}
-
-impl Work {
-    /// Ends the page that is being built.
-    fn end_draft(&mut self, low: Box<[u8]>, high: Box<[u8]>) {
-        let start = self.payloads.len();
-        let made = self.builder.finish(0, &high, &mut self.payloads);
-        self.drafts.push(Draft { low, high, payload: start..self.payloads.len(), made });
-    }
-}
-
-impl Draft {
-    fn purge_after_s(&self) -> Option<i64> {
-        if self.made.rows == 0 { Some(EMPTY_PURGE_S) } else { self.made.purge_after_s }
-    }
-}
-
-/// A page's place in its group.
-#[derive(Clone, Copy)]
-struct PageFlags {
-    first: bool,
-    last: bool,
-}
-
-fn push_page_header(
-    out: &mut Vec<u8>,
-    name: &Candidate,
-    place: PageFlags,
-    purge_after_s: Option<i64>,
-    (partition, low): (&[u8], &[u8]),
-    length: usize,
-) {
-    let flag = |flag: u8, is_set: bool| if is_set { flag } else { 0 };
-    let flags = FLAG_PAGE | flag(FLAG_STARTS, place.first) | flag(FLAG_CONTINUES, !place.last) | flag(FLAG_PURGE, purge_after_s.is_some());
-    let kind = purge_after_s.map_or(Kind::Live, |purge_after_s| Kind::Expiring { purge_after_s });
-    let (partition_bytes, clustering_bytes) = (partition.len() as u16, low.len() as u16);
-    let fields = Fields { length, flags, token: name.token, table: name.table, partition_bytes, clustering_bytes };
-    record::push_header(out, &fields, kind);
-    out.extend_from_slice(partition);
-    out.extend_from_slice(low);
 }
 
 /// Bytes of a record that may be purged some day, and when.

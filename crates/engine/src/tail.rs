@@ -11,11 +11,9 @@
 //! [`Engine::set_purge_floor`].
 
 use crate::engine::Engine;
-use crate::error::ReadError;
 use crate::key::Sequence;
 use crate::location::{Location, SegmentId};
 use crate::memory::Memory;
-use crate::scan::{TableCursor, TablePosition, TableScan};
 use crate::segments::{Segment, Segments, Usage};
 use base::{Slot, TableId, Token};
 
@@ -71,7 +69,11 @@ pub(crate) struct Sieve<'a> {
     wants: &'a dyn Fn(Slot) -> bool,
 }
 
-impl Sieve<'_> {
+impl<'a> Sieve<'a> {
+    pub(crate) fn new(memory: &'a Memory, segments: &'a Segments, scan: &TailScan<'a>) -> Self {
+        Self { memory, segments, tail: scan.tail, wants: scan.wants }
+    }
+
     /// Whether nothing at this place is new.
     pub(crate) fn is_old(&self, location: Location) -> bool {
         let segment = self.segments.get(self.memory.device_location(location).segment());
@@ -119,22 +121,5 @@ impl Engine {
         #[cfg(test)]
         let generation = generation + u64::from(self.planted == Some(crate::tests::Planted::TailBeginsLate));
         Tail { after, generation }
-    }
-
-    /// Starts to walk over the rows of a table that are in its tail. The cursor ends at the table's end, or when its budget is used up: see
-    /// [`TableCursor::paused`].
-    ///
-    /// # Errors
-    /// `UnknownTable`, `NotReady`.
-    pub fn scan_tail<'a>(&'a self, scan: &TailScan<'a>) -> Result<TableCursor<'a>, ReadError> {
-        let whole = TableScan {
-            table: scan.table,
-            from: TablePosition::Token(scan.from.token),
-            to: Token(i64::MAX),
-            policy: crate::key::CachePolicy::Bypass,
-            read_ahead: scan.read_ahead,
-        };
-        let sieve = Sieve { memory: &self.memory, segments: &self.segments, tail: scan.tail, wants: scan.wants };
-        Ok(self.scan_table(&whole)?.sieved(sieve, scan.from, scan.budget))
     }
 }

@@ -19,4 +19,4 @@ pub mod xts;
 
 pub(crate) use device::{DeviceCipher, Mirrors};
 pub use keys::{LogKey, SegmentCipher};
-pub(crate) use stable::{EncryptedMemory, Stable};
+pub(crate) use stable::Stable;

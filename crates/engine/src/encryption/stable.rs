@@ -3,6 +3,7 @@
 //! A slot's key follows from the header block in it, which is written before anything else of the segment.
 
 use super::keys::{LogKey, SegmentCipher, UseCipher, use_of};
+use crate::config::Config;
 use base::BLOCK_BYTES;
 use io::StableMemory;
 
@@ -13,6 +14,17 @@ pub(crate) enum Stable {
 }
 
 impl Stable {
+    /// Encrypted if the configuration has a key.
+    pub(crate) fn new(memory: Box<dyn StableMemory>, config: &Config) -> Self {
+        match &config.log_key {
+            Some(key) => {
+                let memory = EncryptedMemory::new(memory, key, config.store, config.shard, config.segment_bytes as usize);
+                Self::Encrypted(Box::new(memory))
+            }
+            None => Self::Plain(memory),
+        }
+    }
+
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Plain(memory) => memory.len(),

@@ -232,7 +232,7 @@ impl Engine {
                 there || planted == Some(crate::tests::Planted::IgnoreReuse) && segments.get(location.segment()).usage == Usage::Stored;
             if there {
                 segments.add_live(location);
-                // What a checkpoint names was durable when it was written: see `recover_records`.
+                // What a checkpoint names was durable when it was written: see `durable_end`.
                 let end = location.offset() + location.padded();
                 segments.set_used(location.segment(), end.max(segments.get(location.segment()).used as usize));
             }

@@ -53,6 +53,38 @@ struct Indexed {
     damaged: bool,
 }
 
+impl Default for Indexed {
+    fn default() -> Self {
+        Self { sealed: false, end: BLOCK_BYTES, pads: Vec::new(), damaged: false }
+    }
+}
+
+/// The groups of an image as a walk over it comes to their records.
+#[derive(Default)]
+struct Groups {
+    /// Records of a group that is not complete yet.
+    open: Vec<usize>,
+    /// Torn bytes whose end is not known yet.
+    hole: Option<(usize, usize)>,
+    indexed: Indexed,
+}
+
+impl Groups {
+    /// A write that power loss has torn, like the group at the end of a segment without a seal.
+    fn tear(&mut self, offset: usize, end: usize) {
+        let start = self.open.first().copied().or(self.hole.map(|(start, _)| start)).unwrap_or(offset);
+        self.open.clear();
+        self.hole = Some((start, end - start));
+        self.indexed.end = end;
+    }
+
+    /// The group at the end was not written whole: none of it counts.
+    fn drop_open(&mut self) {
+        self.indexed.end = self.open.first().copied().unwrap_or(self.indexed.end);
+        self.open.clear();
+    }
+}
+
 impl Engine {
     pub(super) fn recover_segments(&mut self) -> Option<Phase> {
         loop {
@@ -212,29 +244,30 @@ impl Engine {
         self.segments.get(segment).generation + self.mirror_slots as u64 <= self.log.last_generation()
     }
 
+    /// Up to here in the segment it is known what was durable: no write that was torn since can have spoiled it, and what is wrong there must not
+    /// be written over, for the index may name it.
+    fn durable_end(&self, segment: SegmentId) -> usize {
+        let (newest, durable) = self.recovery.as_ref().map(|recovery| recovery.evidence.newest()).unwrap_or_default();
+        let entry = self.segments.get(segment);
+        // A checkpoint knows of records before this, which were durable when it was written.
+        let named = entry.used as usize;
+        // So does the mark of the run that wrote it.
+        if entry.generation == newest { named.max(durable as usize) } else { named }
+    }
+
     /// Indexes the records of an image, group by group.
     fn recover_records(&mut self, segment: SegmentId, image: &[u8]) -> Indexed {
         let was_synced = self.was_synced(segment);
-        let recovery = self.recovery.as_ref();
         // No power was lost since the stable memory got it: nothing in it can be torn but its end.
-        let is_whole = recovery.is_some_and(|recovery| recovery.imaged == Some(segment));
-        let (newest, durable) = recovery.map(|recovery| recovery.evidence.newest()).unwrap_or_default();
-        // A checkpoint knows of records before this, which were durable when it was written: no write that was torn since can have spoiled
-        // them, and what is wrong there must not be written over, for the index may name it.
-        let named = self.segments.get(segment).used as usize;
-        // So does the mark of the run that wrote it.
-        let named = if self.segments.get(segment).generation == newest { named.max(durable as usize) } else { named };
+        let is_whole = self.recovery.as_ref().is_some_and(|recovery| recovery.imaged == Some(segment));
+        let named = self.durable_end(segment);
         let walk = match (was_synced, is_whole) {
             (true, _) => Walk::finished,
             (false, true) => Walk::appended,
             (false, false) => Walk::new,
         };
         let mut walk = walk(image, self.segments.salt(segment), 0);
-        // Records of a group that is not complete yet.
-        let mut group: Vec<usize> = Vec::new();
-        // Torn bytes whose end is not known yet.
-        let mut hole: Option<(usize, usize)> = None;
-        let mut indexed = Indexed { sealed: false, end: BLOCK_BYTES, pads: Vec::new(), damaged: false };
+        let mut groups = Groups::default();
         let mut warmed = 0;
         while let Some(step) = walk.next() {
             match step {
@@ -242,48 +275,26 @@ impl Engine {
                     if offset >= warmed && self.puts_directly(record.table()) {
                         warmed = self.warm_index(image, offset, 0, |_, _| true);
                     }
-                    let next = offset + padded(record.length());
-                    if record.flags() & FLAG_STARTS != 0 {
-                        // What damage left of the group before is all there will ever be.
-                        self.recover_group(segment, image, &mut group);
-                        indexed.pads.extend(hole.take());
-                    }
-                    indexed.end = next;
-                    if let Some((_, length)) = &mut hole {
-                        *length += next - offset;
-                        continue;
-                    }
-                    group.push(offset);
-                    if record.flags() & FLAG_CONTINUES == 0 {
-                        self.recover_group(segment, image, &mut group);
-                    }
+                    self.recover_record(segment, image, (offset, &record), &mut groups);
                 }
                 Step::Damage { offset, end } if was_synced || is_whole || offset < named => {
                     self.report_damage(segment, offset, end - offset);
-                    indexed.damaged = true;
-                    indexed.end = end;
+                    groups.indexed.damaged = true;
+                    groups.indexed.end = end;
                 }
-                Step::Damage { offset, end } => {
-                    // A write that power loss has torn, like the group at the end of a segment without a seal.
-                    let start = group.first().copied().or(hole.map(|(start, _)| start)).unwrap_or(offset);
-                    group.clear();
-                    hole = Some((start, end - start));
-                    indexed.end = end;
-                }
+                Step::Damage { offset, end } => groups.tear(offset, end),
                 Step::Seal { end, record } => {
                     self.log.saw_sequence(record.sequence());
-                    self.recover_group(segment, image, &mut group);
-                    indexed.sealed = true;
-                    indexed.end = end;
+                    self.recover_group(segment, image, &mut groups.open);
+                    groups.indexed.sealed = true;
+                    groups.indexed.end = end;
                 }
-                // The group at the end was not written whole: none of it counts.
                 Step::Torn => {
-                    indexed.end = group.first().copied().unwrap_or(indexed.end);
-                    group.clear();
-                    if indexed.end < named {
-                        self.report_damage(segment, indexed.end, named - indexed.end);
-                        indexed.damaged = true;
-                        indexed.end = named;
+                    groups.drop_open();
+                    if groups.indexed.end < named {
+                        self.report_damage(segment, groups.indexed.end, named - groups.indexed.end);
+                        groups.indexed.damaged = true;
+                        groups.indexed.end = named;
                         walk = Walk::new(image, self.segments.salt(segment), named);
                     }
                 }
@@ -292,10 +303,30 @@ impl Engine {
         if was_synced {
             // If the seal is what is damaged, all that is left of the last group is here. The end is that of the image then, so that no new
             // seal is written over what another read may find.
-            self.recover_group(segment, image, &mut group);
+            self.recover_group(segment, image, &mut groups.open);
         }
-        indexed.pads.extend(hole);
-        indexed
+        groups.indexed.pads.extend(groups.hole);
+        groups.indexed
+    }
+
+    /// Takes a record into its group, and indexes the group if it is the last of it.
+    #[inline]
+    fn recover_record(&mut self, segment: SegmentId, image: &[u8], (offset, record): (usize, &Record<'_>), groups: &mut Groups) {
+        let next = offset + padded(record.length());
+        if record.flags() & FLAG_STARTS != 0 {
+            // What damage left of the group before is all there will ever be.
+            self.recover_group(segment, image, &mut groups.open);
+            groups.indexed.pads.extend(groups.hole.take());
+        }
+        groups.indexed.end = next;
+        if let Some((_, length)) = &mut groups.hole {
+            *length += next - offset;
+            return;
+        }
+        groups.open.push(offset);
+        if record.flags() & FLAG_CONTINUES == 0 {
+            self.recover_group(segment, image, &mut groups.open);
+        }
     }
 
     fn recover_group(&mut self, segment: SegmentId, image: &[u8], group: &mut Vec<usize>) {
