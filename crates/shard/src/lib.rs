@@ -26,6 +26,7 @@ mod outcome;
 mod parked;
 mod replicated;
 mod replication;
+mod reruns;
 mod shard;
 mod store;
 mod table_state;

@@ -11,27 +11,19 @@
 //! Invariants: no reply shows a write that may still be lost. While all writes of a set are committed, a read in it notes nothing. Rows of tables that are
 //! not replicated cost one test of an `Option`.
 
+mod outbox;
+mod place;
+
+pub use outbox::Written;
+pub use place::{KeyspaceNumber, SetId};
+pub(crate) use place::{Place, Slots, Spread, Touched};
+
 use base::{SLOT_COUNT, Slot, TableId};
 use engine::{Sequence, WriteBatch};
 use model::operation::{StagedRow, Stop};
+use outbox::Outbox;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Buffers larger than this are not kept.
-const KEPT_BYTES_MAX: usize = 4 << 20;
-
-/// A keyspace of replicated tables, as the node numbers them: dense from 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct KeyspaceNumber(pub u16);
-
-/// Members besides this one that have the same slots, as the node numbers them: dense from 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct SetId(pub u16);
-
-impl SetId {
-    /// How many there may be.
-    pub const COUNT_MAX: u16 = u16::MAX - 1;
-}
 
 /// What this member is to a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,71 +48,10 @@ pub enum Access {
     AnyReplica,
 }
 
-/// One operation's write to one slot, for the slot's replicas.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Written<'a> {
-    /// The keyspace of its tables.
-    pub keyspace: KeyspaceNumber,
-    /// The slot of all its rows.
-    pub slot: Slot,
-    /// The table of its first row.
-    pub table: TableId,
-    /// The slot's set.
-    pub set: SetId,
-    /// The sequence of the last row: the write is committed once the set is committed up to here. Later writes have larger ones.
-    pub sequence: Sequence,
-    /// The operation's write timestamp: later writes of other members must have larger ones.
-    pub timestamp_us: i64,
-    /// The rows, for [`WriteBatch::append_received`].
-    pub rows: &'a [u8],
-}
-
-/// Slots `first..=last` of a keyspace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Slots {
-    pub(crate) keyspace: KeyspaceNumber,
-    pub(crate) first: Slot,
-    pub(crate) last: Slot,
-}
-
-/// A reason to hold a reply: the set must be committed up to a sequence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Touched {
-    pub(crate) set: SetId,
-    pub(crate) sequence: Sequence,
-    pub(crate) slots: Slots,
-    pub(crate) wrote: bool,
-}
-
-/// A slot of a replicated table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
-    keyspace: KeyspaceNumber,
-    slot: Slot,
-    set: SetId,
-}
-
 #[derive(Clone, Copy, Default)]
 struct Set {
     written: Sequence,
     committed: Sequence,
-}
-
-struct Piece {
-    place: Place,
-    table: TableId,
-    sequence: Sequence,
-    timestamp_us: i64,
-    /// Where its rows end in the outbox's bytes.
-    end: usize,
-}
-
-/// Where the rows of a batch go.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Spread {
-    /// All to one place; the first row to this table.
-    One(Option<Place>, TableId),
-    Several,
 }
 
 /// One word for each slot: its set, `ALONE` or `NOT_SERVED`.
@@ -151,8 +82,7 @@ pub(crate) struct Replication {
     /// Of the operation that runs: whether it may go anywhere, and whether the lease lasts.
     access: Access,
     is_leased: bool,
-    pieces: Vec<Piece>,
-    bytes: Vec<u8>,
+    outbox: Outbox,
 }
 
 impl Replication {
@@ -341,7 +271,7 @@ impl Replication {
         match spread {
             Spread::One(None, _) => {}
             Spread::One(Some(place), table) => {
-                self.bytes.extend_from_slice(batch.bytes());
+                self.outbox.append(batch.bytes());
                 self.end_piece((place, table), last, timestamp_us);
             }
             Spread::Several => {
@@ -356,7 +286,7 @@ impl Replication {
                         current = place.map(|place| (place, row.key.table));
                     }
                     if place.is_some() {
-                        self.bytes.extend_from_slice(row.encoded);
+                        self.outbox.append(row.encoded);
                     }
                 }
                 if let Some(before) = current {
@@ -367,7 +297,7 @@ impl Replication {
     }
 
     fn end_piece(&mut self, (place, table): (Place, TableId), sequence: Sequence, timestamp_us: i64) {
-        self.pieces.push(Piece { place, table, sequence, timestamp_us, end: self.bytes.len() });
+        self.outbox.end_piece(place, table, sequence, timestamp_us);
         let set = &mut self.sets[usize::from(place.set.0)];
         set.written = sequence;
         if sequence > set.committed {
@@ -377,18 +307,11 @@ impl Replication {
 
     /// The writes in the outbox.
     pub(crate) fn written(&self) -> impl Iterator<Item = Written<'_>> {
-        let mut start = 0;
-        self.pieces.iter().map(move |piece| {
-            let Place { keyspace, slot, set } = piece.place;
-            let rows = &self.bytes[std::mem::replace(&mut start, piece.end)..piece.end];
-            Written { keyspace, slot, table: piece.table, set, sequence: piece.sequence, timestamp_us: piece.timestamp_us, rows }
-        })
+        self.outbox.written()
     }
 
     pub(crate) fn clear_written(&mut self) {
-        self.pieces.clear();
-        self.bytes.clear();
-        self.bytes.shrink_to(KEPT_BYTES_MAX);
+        self.outbox.clear();
     }
 
     /// Whether other members have yet to get what the operation that ran wrote or saw.

@@ -1,11 +1,11 @@
-//! The shard itself: runs operations, and runs those again that had to wait.
+//! The shard itself: runs operations; `reruns` has those that had to wait.
 
 use crate::damage::DamageFound;
-use crate::deltas::{Deltas, companion};
+use crate::deltas::Deltas;
 use crate::held::Replies;
 use crate::hot::{HotPartitions, Noting};
 use crate::kept::Kept;
-use crate::parked::{Locked, Parked, ParkedOperations};
+use crate::parked::ParkedOperations;
 use crate::replication::{Access, Replication};
 use crate::store::EngineStore;
 use crate::table_state::Tables;
@@ -19,13 +19,6 @@ use model::operation::{Context, Operation, Stop, WriteSet};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-
-/// How many parked operations are run again before the core looks at its sockets.
-const RERUNS_PER_TURN: usize = 256;
-/// An operation that waits for a lock looks again after this time, as nobody tells of a transaction that is over time.
-const LOCK_AGAIN_US: u64 = 50_000;
-/// Of so many at a time, the lookups wait for memory together.
-const WARM_OPERATIONS: usize = 16;
 
 /// One core's data.
 pub struct Shard {
@@ -44,7 +37,7 @@ pub struct Shard {
     pub(crate) vectors: Vectors,
     pub(crate) clock: Clock,
     noting: Noting,
-    is_flushing: bool,
+    pub(crate) is_flushing: bool,
     /// What a backup has yet to take, while one runs.
     pub(crate) kept: Option<Box<Kept>>,
     pub(crate) pause: Pause,
@@ -73,11 +66,11 @@ pub(crate) struct Run {
     /// Rows that it has merged with their deltas.
     pub(crate) merged: RefCell<WriteSet>,
     /// The partition that it asked for last.
-    last_partition: Option<(TableId, Token)>,
+    pub(crate) last_partition: Option<(TableId, Token)>,
     /// When it met a lock.
-    locked_at_us: Option<u64>,
+    pub(crate) locked_at_us: Option<u64>,
     /// Whose rows it may read.
-    access: Access,
+    pub(crate) access: Access,
 }
 
 /// What makes each run of an operation different.
@@ -161,15 +154,8 @@ impl Shard {
     #[inline]
     pub fn run_with(&mut self, context: &Context, access: Access, operation: &dyn Operation, reply: &mut Vec<u8>) -> Outcome {
         let start = reply.len();
+        self.begin_run(context, access);
         let run = &mut self.run;
-        if let Some(replication) = &mut self.replication {
-            run.access = access;
-            replication.begin(context.now.monotonic_us, access);
-        }
-        run.writes.clear();
-        run.merged.get_mut().clear();
-        run.misses.get_mut().clear();
-        run.locked_at_us = None;
         if self.pause == Pause::Paused {
             run.last_partition = None;
             return Outcome::Waits;
@@ -228,6 +214,20 @@ impl Shard {
         outcome
     }
 
+    /// Forgets what the operation before left.
+    #[inline]
+    fn begin_run(&mut self, context: &Context, access: Access) {
+        let run = &mut self.run;
+        if let Some(replication) = &mut self.replication {
+            run.access = access;
+            replication.begin(context.now.monotonic_us, access);
+        }
+        run.writes.clear();
+        run.merged.get_mut().clear();
+        run.misses.get_mut().clear();
+        run.locked_at_us = None;
+    }
+
     /// Whether other members have yet to get what the operation that has just run wrote or saw.
     #[inline]
     pub(crate) fn is_uncommitted(&self) -> bool {
@@ -255,25 +255,6 @@ impl Shard {
         }
     }
 
-    /// Keeps the operation for which [`Shard::run`] has just said [`Outcome::Waits`]; no other may have run since.
-    pub fn park(&mut self, ticket: Ticket, operation: Box<dyn Operation>) {
-        let number = self.parked.insert(Parked { ticket, operation, missed_in: self.run.last_partition, access: self.run.access });
-        self.fetch_misses(number);
-    }
-
-    /// Asks for what the operation that has just run was missing.
-    fn fetch_misses(&mut self, number: u64) {
-        let misses = std::mem::take(&mut *self.run.misses.borrow_mut());
-        match self.run.locked_at_us {
-            Some(at_us) => self.parked.locked.push_back(Locked { number, due_us: at_us + LOCK_AGAIN_US }),
-            None if misses.is_empty() => self.parked.writers.push_back(number),
-            None => {}
-        }
-        for miss in &misses {
-            self.engine.fetch(miss, number);
-        }
-    }
-
     /// Background work and parked operations, in a small slice. Gives the monotonic time at which to be called again, if there is one.
     pub fn turn(&mut self, now: Now) -> Option<u64> {
         let next = self.engine.tick(now);
@@ -295,90 +276,6 @@ impl Shard {
         let locks_due_us = self.parked.locked.iter().map(|locked| locked.due_us).min();
         // What has just run may have written.
         next.into_iter().chain(self.engine.flush_due_us()).chain(locks_due_us).chain(vectors_due_us).min()
-    }
-
-    /// Runs operations again whose rows are in memory now.
-    fn run_ready(&mut self, now: Now) {
-        for _ in 0..RERUNS_PER_TURN / WARM_OPERATIONS {
-            let ready = &self.parked.ready;
-            let next = &ready[ready.len().saturating_sub(WARM_OPERATIONS)..];
-            for (table, token) in next.iter().filter_map(|number| self.parked.get(*number)?.missed_in) {
-                self.engine.warm(table, token);
-                self.engine.warm(companion(table), token);
-            }
-            for _ in 0..next.len() {
-                let Some(number) = self.parked.ready.pop() else { break };
-                self.run_again(now, number);
-            }
-        }
-    }
-
-    /// Runs operations again that wait for the device to take writes, as long as it does.
-    fn run_writers(&mut self, now: Now) {
-        for _ in 0..self.parked.writers.len().min(RERUNS_PER_TURN) {
-            if !self.answers_writers() {
-                break;
-            }
-            let Some(number) = self.parked.writers.pop_front() else { break };
-            self.run_again(now, number);
-        }
-    }
-
-    /// The operation that has just run may have released locks: what it staged last tells whose.
-    fn wake_locked(&mut self) {
-        let writes = &self.run.writes;
-        let Some(last) = writes.len().checked_sub(1).and_then(|last| writes.row(last)) else { return };
-        let place = Some((last.partition.table, last.partition.token));
-        let ParkedOperations { slots, locked, .. } = &mut self.parked;
-        for waiting in locked {
-            if slots.get(waiting.number as usize).and_then(Option::as_ref).is_some_and(|parked| parked.missed_in == place) {
-                waiting.due_us = 0;
-            }
-        }
-    }
-
-    /// Runs operations again that wait for locks, when it is time.
-    fn run_locked(&mut self, now: Now) {
-        if self.parked.locked.is_empty() {
-            return;
-        }
-        let mut due = Vec::new();
-        self.parked.locked.retain(|waiting| {
-            let is_due = waiting.due_us <= now.monotonic_us && due.len() < RERUNS_PER_TURN;
-            if is_due {
-                due.push(waiting.number);
-            }
-            !is_due
-        });
-        due.into_iter().for_each(|number| self.run_again(now, number));
-    }
-
-    /// Whether a write that waits would be done now, or refused for good: one that waits for what never comes must hear of it.
-    pub(crate) fn answers_writers(&self) -> bool {
-        self.engine.writable() || self.engine.is_full() || self.engine.poisoned().is_some() || self.is_flushing
-    }
-
-    fn run_again(&mut self, now: Now, number: u64) {
-        let Some(parked) = self.parked.remove(number) else { return };
-        let context = self.context(now);
-        let mut reply = Vec::with_capacity(self.parked.reply_bytes);
-        let outcome = match self.run_with(&context, parked.access, &*parked.operation, &mut reply) {
-            Outcome::Done => Ok(reply),
-            Outcome::Unsynced(sequence) => {
-                self.engine.finish(number);
-                return self.hold(parked.ticket, sequence, reply);
-            }
-            Outcome::Failed(error) => Err(error),
-            Outcome::Waits => {
-                // It keeps its number, and so what was read for it stays in memory.
-                let again = self.parked.insert(parked);
-                debug_assert_eq!(again, number, "the number that was freed last is used first");
-                return self.fetch_misses(again);
-            }
-        };
-        self.engine.finish(number);
-        self.parked.note_reply(outcome.as_ref().map_or(0, Vec::len));
-        self.replies.finished.push_back((parked.ticket, outcome));
     }
 
     /// The reply of a parked operation, oldest first.
