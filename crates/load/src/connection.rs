@@ -7,14 +7,18 @@
 //!
 //! A request that is given up keeps its stream until its late reply comes, or the connection ends; another stream takes its place.
 
+mod settling;
+mod slots;
+
 use crate::plan::Limits;
 use crate::socket;
-use crate::target::{Replies, Route, Session, TargetError};
-use crate::traffic::{Next, Pending, Traffic};
-use crate::versions::Acknowledged;
+use crate::target::{Route, Session, TargetError};
+use crate::traffic::{Pending, Traffic};
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
 use rustix::net::{self, RecvFlags, SendFlags};
+use settling::Settling;
+use slots::{Slot, Slots};
 use std::io::{self, ErrorKind};
 
 /// Streams of requests that were given up before the connection is made anew.
@@ -30,52 +34,6 @@ enum State {
     Connecting { since_ns: u64 },
     Handshake { since_ns: u64 },
     Up,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Slot {
-    Free,
-    Waiting(Pending),
-    GivenUp,
-}
-
-/// By stream.
-#[derive(Debug)]
-struct Slots {
-    slots: Vec<Slot>,
-    free: Vec<u16>,
-    waiting: usize,
-    given_up: usize,
-    /// What was known of the fields of each request's row, `fields` a stream; empty unless the load verifies.
-    known: Vec<Acknowledged>,
-    fields: usize,
-    /// Requests whose second half is to be sent now.
-    second_halves: Vec<u16>,
-}
-
-impl Slots {
-    fn known(&mut self, stream: u16) -> &mut [Acknowledged] {
-        let start = usize::from(stream) * self.fields;
-        &mut self.known[start..start + self.fields]
-    }
-
-    fn take_stream(&mut self) -> u16 {
-        self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot::Free);
-            self.known.resize(self.slots.len() * self.fields, Acknowledged::default());
-            (self.slots.len() - 1) as u16
-        })
-    }
-
-    /// All streams are free again.
-    fn reset(&mut self) {
-        self.slots.iter_mut().for_each(|slot| *slot = Slot::Free);
-        self.free.clear();
-        self.free.extend((0..self.slots.len() as u16).rev());
-        self.second_halves.clear();
-        self.waiting = 0;
-        self.given_up = 0;
-    }
 }
 
 /// A connection.
@@ -102,8 +60,6 @@ pub(crate) struct Connection {
 
 impl Connection {
     pub(crate) fn new(route: Route, token: Token, session: Box<dyn Session>, in_flight_max: u32, fields: usize) -> Self {
-        let slots =
-            Slots { slots: Vec::new(), free: Vec::new(), waiting: 0, given_up: 0, known: Vec::new(), fields, second_halves: Vec::new() };
         Self {
             route,
             moves: false,
@@ -111,7 +67,7 @@ impl Connection {
             session,
             socket: None,
             state: State::Down { again_ns: 0 },
-            slots,
+            slots: Slots::new(fields),
             in_flight_max: in_flight_max as usize,
             out: Vec::new(),
             sent: 0,
@@ -360,68 +316,5 @@ impl Connection {
             }
         }
         self.slots.reset();
-    }
-}
-
-/// Hears of replies and settles them.
-struct Settling<'s, 't, 'a> {
-    slots: &'s mut Slots,
-    traffic: &'t mut Traffic<'a>,
-    now_ns: u64,
-    /// A stream that nothing was asked on.
-    stray: Option<u16>,
-}
-
-impl Settling<'_, '_, '_> {
-    /// Frees the stream of a reply and gives its request, if anybody still waits for it.
-    #[inline]
-    fn request(&mut self, stream: u16) -> Option<Pending> {
-        let slots = &mut *self.slots;
-        let slot = match slots.slots.get_mut(usize::from(stream)) {
-            Some(slot) if !matches!(slot, Slot::Free) => slot,
-            _ => {
-                self.stray = Some(stream);
-                return None;
-            }
-        };
-        slots.free.push(stream);
-        match std::mem::replace(slot, Slot::Free) {
-            Slot::Waiting(pending) => {
-                slots.waiting -= 1;
-                Some(pending)
-            }
-            _ => {
-                slots.given_up -= 1;
-                None
-            }
-        }
-    }
-}
-
-impl Replies for Settling<'_, '_, '_> {
-    #[inline]
-    fn written(&mut self, stream: u16) {
-        if let Some(pending) = self.request(stream) {
-            self.traffic.written(&pending, self.now_ns);
-        }
-    }
-
-    #[inline]
-    fn rows(&mut self, stream: u16, rows: usize, fields: &mut dyn Iterator<Item = Option<&[u8]>>) {
-        let Some(mut pending) = self.request(stream) else { return };
-        let next = self.traffic.rows(&mut pending, self.now_ns, rows, fields, self.slots.known(stream));
-        if next == Next::SecondHalf {
-            // It goes on, on the stream that it has.
-            self.slots.free.pop();
-            self.slots.slots[usize::from(stream)] = Slot::Waiting(pending);
-            self.slots.waiting += 1;
-            self.slots.second_halves.push(stream);
-        }
-    }
-
-    fn refused(&mut self, stream: u16, kind: &'static str, message: &str) {
-        if let Some(pending) = self.request(stream) {
-            self.traffic.failed(&pending, kind, message);
-        }
     }
 }

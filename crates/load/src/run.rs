@@ -16,13 +16,10 @@ use crate::window::WINDOW;
 use crate::worker::{Message, Worker};
 use crate::workload::{End, OperationKind, Pace};
 use mio::{Poll, Token};
-use std::sync::atomic::{
-    AtomicBool, AtomicU64,
-    Ordering::{Acquire, Release},
-};
+use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
 
 /// How often the caller's thread looks whether the target is still there.
 const LOOK: Duration = Duration::from_millis(100);
@@ -85,23 +82,7 @@ pub(crate) fn run_parts(
     let ring = topology.as_mut().and_then(|topology| topology.look().ok()).filter(|ring| ring.places().len() > 1);
     let routes = ring.as_ref().map_or_else(|| target.routes(), |ring| ring.places().to_vec());
     let zero = Instant::now();
-    let common = Common {
-        dataset,
-        plan,
-        control,
-        versions,
-        taken: AtomicU64::new(0),
-        sequence: Arc::new(AtomicU64::new(dataset.first_in_sequence())),
-        start_ns: AtomicU64::new(0),
-        zero_us: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as i64),
-        last_reply_ns: AtomicU64::new(0),
-        given_up: AtomicBool::new(false),
-        batch: target.batch(),
-        reads_all_fields: target.reads_all_fields(),
-        addresses: target.addresses(),
-        newest_ring: ring.map(NewestRing::new),
-        last_fault: Mutex::default(),
-    };
+    let common = Common::new(target, (dataset, plan, control), versions, ring.map(NewestRing::new));
     let threads = plan.clients.threads.max(1);
     let mut sessions = target.sessions(dataset.rows(), &plan.mix, plan.clients.connections)?.into_iter().enumerate();
     let fields = if plan.mix.verify { dataset.rows().fields as usize } else { 0 };
@@ -109,18 +90,11 @@ pub(crate) fn run_parts(
     std::thread::scope(|scope| {
         for thread in 0..threads {
             let count = plan.clients.connections / threads + u32::from(thread < plan.clients.connections % threads);
-            // Where keys choose, any connection may have all that the thread has in flight.
-            let routed = (count.saturating_mul(plan.clients.in_flight)).min(IN_FLIGHT_MAX);
-            let in_flight = if common.newest_ring.is_some() { routed } else { plan.clients.in_flight };
-            let connections = sessions
-                .by_ref()
-                .take(count as usize)
-                .enumerate()
-                .map(|(token, (index, session))| {
-                    let route = routes[index % routes.len()];
-                    Connection::new(route, Token(token), session, in_flight, fields)
-                })
-                .collect();
+            let in_flight = in_flight(&common, count);
+            let connect = |(token, (index, session)): (usize, (usize, _))| {
+                Connection::new(routes[index % routes.len()], Token(token), session, in_flight, fields)
+            };
+            let connections = sessions.by_ref().take(count as usize).enumerate().map(connect).collect();
             let spawned = Poll::new()
                 .and_then(|poll| Worker::new(&common, thread as usize, zero, connections, poll, sender.clone()))
                 .and_then(|worker| std::thread::Builder::new().name(format!("load-{thread}")).spawn_scoped(scope, move || worker.run()));
@@ -141,11 +115,23 @@ pub(crate) fn run_parts(
             return Err(error);
         }
         observer.ready();
-        let start_ns = (zero.elapsed().as_nanos() as u64).max(1);
-        common.last_reply_ns.store(start_ns, Release);
-        common.start_ns.store(start_ns, Release);
+        start(&common, zero);
         Ok(collect(&common, zero, &messages, Merger::new(threads as usize), observer))
     })
+}
+
+/// How many requests each of a thread's `connections` may have in flight.
+fn in_flight(common: &Common<'_>, connections: u32) -> u32 {
+    let in_flight = common.plan.clients.in_flight;
+    // Where keys choose, any connection may have all that the thread has in flight.
+    if common.newest_ring.is_some() { connections.saturating_mul(in_flight).min(IN_FLIGHT_MAX) } else { in_flight }
+}
+
+/// Lets all threads begin, which are ready.
+fn start(common: &Common<'_>, zero: Instant) {
+    let start_ns = (zero.elapsed().as_nanos() as u64).max(1);
+    common.last_reply_ns.store(start_ns, Release);
+    common.start_ns.store(start_ns, Release);
 }
 
 /// What rows hold, for a run that verifies what it reads.

@@ -1,5 +1,7 @@
 //! What one thread asks for and what it makes of the answers: chooses operations, settles replies. Knows no socket and no protocol.
 
+mod replies;
+
 use crate::choice::{Chooser, OperationChooser};
 use crate::control::Control;
 use crate::dataset::Dataset;
@@ -9,17 +11,15 @@ use crate::outcome::Verified;
 use crate::plan::Plan;
 use crate::recorder::Recorder;
 use crate::tables::{Spread, Table};
-use crate::target::{Request, RowKey, RowVersion, Session, WriteKind};
+use crate::target::{Request, RowKey, RowVersion, Session, Target, WriteKind};
 use crate::values::ValueMaker;
-use crate::versions::{Acknowledged, NO_VERSION, Verdict, Versions, unaccounted};
+use crate::versions::{Acknowledged, NO_VERSION, Versions, unaccounted};
 use crate::workload::{Keys, Mix, OperationKind};
 use base::Rng;
 use std::net::SocketAddr;
-use std::sync::atomic::{
-    AtomicBool, AtomicU64,
-    Ordering::{Acquire, Relaxed, Release},
-};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Rows that are tried for a write when all have one in flight, before a read takes its place.
 const FREE_ROWS_TRIED: u32 = 64;
@@ -56,6 +56,34 @@ pub(crate) struct Common<'a> {
     pub(crate) newest_ring: Option<NewestRing>,
     /// What went wrong last with a connection.
     pub(crate) last_fault: Mutex<String>,
+}
+
+impl<'a> Common<'a> {
+    /// The common zero of the load's threads is now.
+    pub(crate) fn new(
+        target: &'a dyn Target,
+        (dataset, plan, control): (&'a Dataset, &'a Plan, &'a Control),
+        versions: Option<Arc<Versions>>,
+        newest_ring: Option<NewestRing>,
+    ) -> Self {
+        Self {
+            dataset,
+            plan,
+            control,
+            versions,
+            taken: AtomicU64::new(0),
+            sequence: Arc::new(AtomicU64::new(dataset.first_in_sequence())),
+            start_ns: AtomicU64::new(0),
+            zero_us: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as i64),
+            last_reply_ns: AtomicU64::new(0),
+            given_up: AtomicBool::new(false),
+            batch: target.batch(),
+            reads_all_fields: target.reads_all_fields(),
+            addresses: target.addresses(),
+            newest_ring,
+            last_fault: Mutex::default(),
+        }
+    }
 }
 
 /// A request that is in flight, or about to be.
@@ -278,153 +306,6 @@ impl<'a> Traffic<'a> {
 
     fn versions_of(&self, row: u64) -> Option<&'a Versions> {
         self.common.versions.as_deref().filter(|versions| row < versions.rows())
-    }
-
-    fn over(&mut self, pending: &Pending, now_ns: u64) -> Next {
-        self.recorder.reply(pending.kind, now_ns.saturating_sub(pending.due_ns));
-        Next::Over
-    }
-
-    /// A write was done.
-    pub(crate) fn written(&mut self, pending: &Pending, now_ns: u64) -> Next {
-        if !pending.writes {
-            self.failed(pending, "wrong kind of reply", "a read was answered without rows");
-            return Next::Over;
-        }
-        if let Some(versions) = self.versions_of(pending.row) {
-            versions.acknowledge(pending.row, pending.field, pending.version);
-        }
-        if pending.kind == OperationKind::Insert {
-            self.common.dataset.insert_ended(pending.row, true);
-        }
-        self.over(pending, now_ns)
-    }
-
-    /// Rows came.
-    pub(crate) fn rows(
-        &mut self,
-        pending: &mut Pending,
-        now_ns: u64,
-        rows: usize,
-        fields: &mut dyn Iterator<Item = Option<&[u8]>>,
-        known: &[Acknowledged],
-    ) -> Next {
-        if pending.writes {
-            self.failed(pending, "wrong kind of reply", "a write was answered with rows");
-            return Next::Over;
-        }
-        if pending.kind != OperationKind::Scan {
-            if let Err((error, message)) = self.check_row(pending, rows, fields, known) {
-                self.failed(pending, error, message);
-                return Next::Over;
-            }
-            if pending.kind == OperationKind::ReadModifyWrite && pending.version != NO_VERSION {
-                pending.writes = true;
-                pending.sent_ns = now_ns;
-                return Next::SecondHalf;
-            }
-        } else if rows > pending.scan_rows as usize {
-            self.failed(pending, "too many rows", "a scan returned more rows than it asked for");
-            return Next::Over;
-        }
-        self.over(pending, now_ns)
-    }
-
-    /// Checks a reply and counts it: as compared only if it could have been found lost or stale, since that is what is claimed of the others.
-    fn check_row(
-        &mut self,
-        pending: &Pending,
-        rows: usize,
-        fields: &mut dyn Iterator<Item = Option<&[u8]>>,
-        known: &[Acknowledged],
-    ) -> Result<(), (&'static str, &'static str)> {
-        let versions = self.versions_of(pending.row);
-        let is_known = versions.is_some() && known.iter().any(|field| field.is_known());
-        let wrong_before = self.verified.wrong;
-        let checked = self.check_fields(pending, rows, fields, versions, known);
-        if rows == 0 && is_known {
-            self.verified.lost += 1;
-        }
-        // A value that nobody wrote is found without knowing of any write; such a read counts as compared, so that those never are fewer.
-        if is_known || self.verified.wrong > wrong_before {
-            self.verified.compared += 1;
-        } else if self.common.versions.is_some() {
-            self.verified.unknown += 1;
-        }
-        checked
-    }
-
-    fn check_fields(
-        &mut self,
-        pending: &Pending,
-        rows: usize,
-        fields: &mut dyn Iterator<Item = Option<&[u8]>>,
-        versions: Option<&Versions>,
-        known: &[Acknowledged],
-    ) -> Result<(), (&'static str, &'static str)> {
-        if rows == 0 {
-            return Err(("not found", "a row that was inserted is not there"));
-        }
-        if !self.common.reads_all_fields {
-            return Ok(());
-        }
-        let (mut count, mut worst) = (0, Verdict::Right);
-        for (field, value) in fields.enumerate() {
-            let length = value.map_or(0, <[u8]>::len);
-            if value.is_none() || length < self.values.bytes_min() || length > self.values.bytes_max() {
-                self.verified.wrong += u64::from(versions.is_some());
-                return Err(("wrong size", "a field has not the length that was written"));
-            }
-            count += 1;
-            if let (Some(versions), Some(value)) = (versions, value) {
-                let verdict = match self.values.version_of(pending.row, field as u32, value, &mut self.scratch) {
-                    Some(version) => versions.judge(pending.row, known[field], version),
-                    None => Verdict::Wrong,
-                };
-                worst = if verdict == Verdict::Wrong || worst == Verdict::Right { verdict } else { worst };
-            }
-        }
-        if count != self.fields {
-            return Err(("wrong size", "a row has not the fields that were asked for"));
-        }
-        match worst {
-            Verdict::Right => {}
-            Verdict::Stale => self.verified.stale += 1,
-            Verdict::Wrong => self.verified.wrong += 1,
-        }
-        Ok(())
-    }
-
-    /// A request failed, or will have no reply.
-    pub(crate) fn failed(&mut self, pending: &Pending, error: &'static str, message: &str) {
-        self.recorder.error(pending.kind, error, message);
-        self.forget(pending);
-    }
-
-    /// A request ends without being counted, because the load was stopped.
-    pub(crate) fn forget(&mut self, pending: &Pending) {
-        let has_version = pending.kind != OperationKind::Read && pending.kind != OperationKind::Scan && pending.version != NO_VERSION;
-        if has_version && let Some(versions) = self.versions_of(pending.row) {
-            versions.release(pending.row);
-        }
-        if pending.kind == OperationKind::Insert {
-            self.common.dataset.insert_ended(pending.row, false);
-        }
-    }
-
-    /// Replies came: tells the others, once a batch.
-    pub(crate) fn batch_ended(&mut self, now_ns: u64) {
-        let (replies, errors) = self.recorder.take_batch();
-        if replies + errors > 0 {
-            self.common.control.add(replies, errors);
-        }
-        if replies > 0 && self.common.last_reply_ns.load(Acquire) < now_ns {
-            self.common.last_reply_ns.store(now_ns, Release);
-        }
-    }
-
-    pub(crate) fn verified(&self) -> Verified {
-        self.verified
     }
 
     /// Whether a mix changes what rows hold.

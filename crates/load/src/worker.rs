@@ -7,6 +7,8 @@
 //! Where keys choose the connection, the thread has as many requests in flight as all its connections may have, whichever they are on, and what
 //! a turn appends to a connection is sent at the turn's end.
 
+mod issue;
+
 use crate::collector::Tail;
 use crate::connection::Connection;
 use crate::outcome::ThreadUse;
@@ -14,7 +16,7 @@ use crate::pacer::{Schedule, Timer};
 use crate::recorder::Part;
 use crate::router::Router;
 use crate::target::TargetError;
-use crate::traffic::{Common, Pending, Traffic};
+use crate::traffic::{Common, Traffic};
 use crate::workload::Pace;
 use mio::{Events, Poll, Token};
 use rustix::time::{ClockId, clock_gettime};
@@ -280,152 +282,6 @@ impl<'a> Worker<'a> {
         } else if self.common.control.is_stopped() && *issue == Issue::Open {
             *issue = Issue::Closed { until_ns: now_ns + STOP_NS };
         }
-    }
-
-    /// Sends what is to be sent now, on connections that have room without a reply having come.
-    fn issue(&mut self, now_ns: u64) -> Issue {
-        let drained = Issue::Closed { until_ns: now_ns + ns(self.common.plan.limits.request_s) + 2 * LOOK_NS };
-        let Some(mut schedule) = self.schedule else {
-            if now_ns >= self.end_ns || self.is_out_of_tickets {
-                return drained;
-            }
-            if self.router.is_some() {
-                let any_left = self.fill_by_key(now_ns);
-                self.flush_or_lose();
-                return if any_left { Issue::Open } else { drained };
-            }
-            for index in 0..self.connections.len() {
-                if self.connections[index].has_room() {
-                    let any_left = self.fill(index, now_ns);
-                    // Also the last ones, of which there may be fewer than there is room for.
-                    if let Err(error) = self.connections[index].send_all() {
-                        self.lose(index, &error);
-                    }
-                    if !any_left {
-                        return drained;
-                    }
-                }
-            }
-            return Issue::Open;
-        };
-        // What is due before the end is sent after it too, as long as a request may take.
-        if schedule.due_ns() >= self.end_ns || now_ns >= self.end_ns.saturating_add(ns(self.common.plan.limits.request_s)) {
-            return drained;
-        }
-        while schedule.due_ns() <= now_ns && schedule.due_ns() < self.end_ns {
-            let Some(index) = self.with_room() else { break };
-            if !self.traffic.take_ticket() {
-                self.flush_or_lose();
-                return drained;
-            }
-            let pending = self.traffic.next(schedule.due_ns(), now_ns);
-            schedule.advance();
-            if self.router.is_some() {
-                self.append_by_key(pending, index);
-                continue;
-            }
-            self.connections[index].send(pending, &mut self.traffic);
-            if let Err(error) = self.connections[index].send_all() {
-                self.lose(index, &error);
-            }
-        }
-        self.flush_or_lose();
-        self.schedule = Some(schedule);
-        let due_ns = schedule.due_ns();
-        if due_ns > now_ns
-            && due_ns != self.timer_ns
-            && let Some(timer) = &self.timer
-        {
-            self.timer_ns = due_ns;
-            // Without it the poll's own timeout wakes the loop, late by a millisecond.
-            let _ = timer.set(due_ns - now_ns);
-        }
-        Issue::Open
-    }
-
-    /// A connection with room, each in its turn.
-    fn with_room(&mut self) -> Option<usize> {
-        if self.router.is_some() && self.room == 0 {
-            return None;
-        }
-        let count = self.connections.len();
-        let found = (0..count).map(|step| (self.turn + step) % count).find(|index| self.connections[*index].has_room())?;
-        self.turn = (found + 1) % count;
-        Some(found)
-    }
-
-    /// Fills a connection with requests if it is time to; `false` when none is left.
-    fn fill(&mut self, index: usize, now_ns: u64) -> bool {
-        let connection = &mut self.connections[index];
-        if self.common.plan.pace == Pace::Batches {
-            if connection.in_flight() > 0 {
-                return true;
-            }
-            self.traffic.begin_batch();
-        }
-        while connection.has_room() {
-            if !self.traffic.take_ticket() {
-                self.is_out_of_tickets = true;
-                return false;
-            }
-            let pending = self.traffic.next(now_ns, now_ns);
-            connection.send(pending, &mut self.traffic);
-        }
-        true
-    }
-
-    /// As [`Worker::fill`], of the whole thread where keys choose the connection.
-    fn fill_by_key(&mut self, now_ns: u64) -> bool {
-        while let Some(index) = self.with_room() {
-            if !self.traffic.take_ticket() {
-                self.is_out_of_tickets = true;
-                return false;
-            }
-            let pending = self.traffic.next(now_ns, now_ns);
-            self.append_by_key(pending, index);
-        }
-        true
-    }
-
-    /// Appends a request to a connection that leads to its key, or to `other`, which has room, if all of these are down.
-    #[inline]
-    fn append_by_key(&mut self, pending: Pending, other: usize) {
-        let key = self.traffic.key(&pending);
-        let chosen = self.router.as_ref().and_then(|router| router.choose(key.as_slice(), &self.connections));
-        let index = chosen.unwrap_or(other);
-        self.connections[index].send(pending, &mut self.traffic);
-        self.room -= 1;
-        self.has_appended = true;
-        self.mark_unflushed(index);
-    }
-
-    #[inline]
-    fn mark_unflushed(&mut self, index: usize) {
-        if self.connections[index].mark_unflushed() {
-            self.unflushed.push(index);
-        }
-    }
-
-    /// Sends what was appended to connections; adds those that broke.
-    fn flush_appended(&mut self, broken: &mut Vec<(usize, TargetError)>) {
-        let Some(router) = &mut self.router else { return };
-        if std::mem::take(&mut self.has_appended) {
-            router.next_turn();
-        }
-        for index in self.unflushed.drain(..) {
-            if let Err(error) = self.connections[index].send_all()
-                && broken.iter().all(|(known, _)| *known != index)
-            {
-                broken.push((index, error));
-            }
-        }
-    }
-
-    /// The same, where nothing else can have broken.
-    fn flush_or_lose(&mut self) {
-        let mut broken = Vec::new();
-        self.flush_appended(&mut broken);
-        broken.into_iter().for_each(|(index, error)| self.lose(index, &error));
     }
 
     fn turn(&mut self, events: &mut Events, buffer: &mut [u8], wait_ns: u64) -> Vec<(usize, TargetError)> {
