@@ -118,13 +118,7 @@ fn build(
 ) -> Result<Table, DdlError> {
     let name = statement.name.name.as_str();
     let primary_key = statement.primary_keys.first().ok_or_else(|| DdlError::NoPrimaryKey(statement.name.clone()))?;
-    let (mut declared, mut given_masks) = (BTreeMap::new(), BTreeMap::new());
-    for column in &statement.columns {
-        let (data_type, column_name) = (resolver.column_type(&column.type_name)?, column.name.as_str());
-        let mask = masks(MaskedColumn { keyspace, table: name, name: column_name, data_type: &data_type }, column.mask.as_ref())?;
-        given_masks.extend(mask.map(|mask| (column_name, mask)));
-        declared.insert(column_name, (data_type, column.is_static));
-    }
+    let (mut declared, masks) = declared_columns(statement, keyspace, resolver, masks)?;
     let keys = take_keys(name, primary_key, &mut declared)?;
     let orders = clustering_orders(statement, &primary_key.clustering)?;
     parameters.check()?;
@@ -132,29 +126,9 @@ fn build(
     if clustering_len == 0 && declared.values().any(|(_, is_static)| *is_static) {
         return Err(DdlError::StaticWithoutClustering);
     }
-    let mut columns = Vec::with_capacity(statement.columns.len());
     let partition_key_len = primary_key.partition.len();
-    let mut push = |name: &str, kind, order, data_type| {
-        let id = u16::try_from(columns.len()).ok().filter(|id| usize::from(*id) < COLUMNS_MAX).map(ColumnId)?;
-        columns.push(Column { id, name: name.to_owned(), kind, order, data_type, mask: given_masks.remove(name) });
-        Some(())
-    };
     let full = || DdlError::TooManyColumns { keyspace: keyspace.to_owned(), table: name.to_owned(), maximum: COLUMNS_MAX };
-    for (position, (column, data_type)) in keys.into_iter().enumerate() {
-        match position.checked_sub(partition_key_len) {
-            None => push(column, ColumnKind::PartitionKey, Order::Ascending, data_type).ok_or_else(full)?,
-            Some(position) => {
-                let order = orders.get(position).copied().unwrap_or(Order::Ascending);
-                push(column, ColumnKind::Clustering, order, data_type).ok_or_else(full)?;
-            }
-        }
-    }
-    let (statics, regulars): (Vec<_>, Vec<_>) = declared.into_iter().partition(|(_, (_, is_static))| *is_static);
-    for (kind, values) in [(ColumnKind::Static, statics), (ColumnKind::Regular, regulars)] {
-        for (column, (data_type, _)) in values {
-            push(column, kind, Order::Ascending, data_type).ok_or_else(full)?;
-        }
-    }
+    let columns = in_order((keys, partition_key_len), &orders, declared, masks).ok_or_else(full)?;
     let next_column = u16::try_from(columns.len()).map(ColumnId).map_err(|_| full())?;
     let options: TableOptions = parameters.to_options();
     Ok(Table {
@@ -174,6 +148,57 @@ fn build(
         view: None,
         options,
     })
+}
+
+/// The columns that a statement declares, by name: their types, and whether they are static; and the masks of those that have one.
+type Declared<'s> = (BTreeMap<&'s str, (DataType, bool)>, BTreeMap<&'s str, Arc<ColumnMask>>);
+
+fn declared_columns<'s>(
+    statement: &'s ast::CreateTable,
+    keyspace: &str,
+    resolver: TypeResolver<'_>,
+    masks: &MasksOf<'_>,
+) -> Result<Declared<'s>, DdlError> {
+    let table = statement.name.name.as_str();
+    let (mut declared, mut given_masks) = (BTreeMap::new(), BTreeMap::new());
+    for column in &statement.columns {
+        let (data_type, name) = (resolver.column_type(&column.type_name)?, column.name.as_str());
+        let mask = masks(MaskedColumn { keyspace, table, name, data_type: &data_type }, column.mask.as_ref())?;
+        given_masks.extend(mask.map(|mask| (name, mask)));
+        declared.insert(name, (data_type, column.is_static));
+    }
+    Ok((declared, given_masks))
+}
+
+/// A table's columns as it has them: the primary key's, then static ones, then the others, both by name. `None` if they are too many.
+fn in_order<'s>(
+    (keys, partition_key_len): (Vec<(&'s str, DataType)>, usize),
+    orders: &[Order],
+    others: BTreeMap<&'s str, (DataType, bool)>,
+    mut masks: BTreeMap<&'s str, Arc<ColumnMask>>,
+) -> Option<Vec<Column>> {
+    let mut columns = Vec::with_capacity(keys.len() + others.len());
+    let mut push = |name: &str, kind, order, data_type| {
+        let id = u16::try_from(columns.len()).ok().filter(|id| usize::from(*id) < COLUMNS_MAX).map(ColumnId)?;
+        columns.push(Column { id, name: name.to_owned(), kind, order, data_type, mask: masks.remove(name) });
+        Some(())
+    };
+    for (position, (column, data_type)) in keys.into_iter().enumerate() {
+        match position.checked_sub(partition_key_len) {
+            None => push(column, ColumnKind::PartitionKey, Order::Ascending, data_type)?,
+            Some(position) => {
+                let order = orders.get(position).copied().unwrap_or(Order::Ascending);
+                push(column, ColumnKind::Clustering, order, data_type)?;
+            }
+        }
+    }
+    let (statics, regulars): (Vec<_>, Vec<_>) = others.into_iter().partition(|(_, (_, is_static))| *is_static);
+    for (kind, values) in [(ColumnKind::Static, statics), (ColumnKind::Regular, regulars)] {
+        for (column, (data_type, _)) in values {
+            push(column, kind, Order::Ascending, data_type)?;
+        }
+    }
+    Some(columns)
 }
 
 /// Takes the columns of the primary key out of those that are declared, each with whether it is static.

@@ -172,6 +172,7 @@ impl<'a> ListView<'a> {
     }
 }
 
+/// Notes what an assignment does; `false` if it leaves the column as it is, its value being unset.
 fn one_assignment(
     writer: &mut Writer<'_>,
     data_type: &DataType,
@@ -206,17 +207,7 @@ fn one_assignment(
             Bound::Unset => return Ok(false),
         },
         Assignment::Remove(term) => match term.evaluate(environment)? {
-            Bound::Bytes(bytes) => match data_type {
-                DataType::List(element_type, _) => {
-                    let unwanted: Vec<&[u8]> = layout::elements(&bytes).collect();
-                    let is_unwanted = |value: &[u8]| unwanted.iter().any(|other| value::compare(element_type, other, value).is_eq());
-                    let elements = outcome.list(writer.now_s).elements.iter();
-                    let removed: Vec<Vec<u8>> =
-                        elements.filter(|element| is_unwanted(&element.value)).map(|element| element.path.to_vec()).collect();
-                    removed.into_iter().for_each(|path| outcome.push(path, Change::Delete));
-                }
-                _ => layout::elements(&bytes).for_each(|key| outcome.push(key.to_vec(), Change::Delete)),
-            },
+            Bound::Bytes(bytes) => remove_all(writer, data_type, &bytes, outcome),
             Bound::Null => {}
             Bound::Unset => return Ok(false),
         },
@@ -247,6 +238,21 @@ fn one_assignment(
         Assignment::Count { .. } => return Err(CqlError::invalid("Invalid operation for a collection").into()),
     }
     Ok(true)
+}
+
+/// Removes the elements of a list that `bytes` has, those of a set, or a map's entries with these keys.
+fn remove_all(writer: &Writer<'_>, data_type: &DataType, bytes: &[u8], outcome: &mut Outcome<'_>) {
+    match data_type {
+        DataType::List(element_type, _) => {
+            let unwanted: Vec<&[u8]> = layout::elements(bytes).collect();
+            let is_unwanted = |value: &[u8]| unwanted.iter().any(|other| value::compare(element_type, other, value).is_eq());
+            let elements = outcome.list(writer.now_s).elements.iter();
+            let removed: Vec<Vec<u8>> =
+                elements.filter(|element| is_unwanted(&element.value)).map(|element| element.path.to_vec()).collect();
+            removed.into_iter().for_each(|path| outcome.push(path, Change::Delete));
+        }
+        _ => layout::elements(bytes).for_each(|key| outcome.push(key.to_vec(), Change::Delete)),
+    }
 }
 
 /// Adds the elements of a list before all that it has.

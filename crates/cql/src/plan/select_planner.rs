@@ -19,7 +19,7 @@ mod view;
 
 use super::masked;
 use super::select::Metadata;
-use super::{Expression, Filter, KeyTerm, Planner, SLOT_FIRST, SLOT_UNREAD, Select, Source, Subject};
+use super::{Expression, Planner, SLOT_FIRST, SLOT_UNREAD, Select, Source};
 use crate::CqlError;
 use crate::language::ast;
 use model::{ColumnKind, DataType, Table};
@@ -51,18 +51,8 @@ impl Planner<'_> {
             return Err(CqlError::invalid("Top-K queries can not be run with aggregation"));
         }
         let (reversed, sort) = shape::order_by(&table, statement, &mut reads, &restrictions)?;
-        let per_partition_limit = self.limit(statement.per_partition_limit.as_ref(), "[per_partition_limit]")?;
-        if per_partition_limit.is_some() {
-            if nearest.is_some() {
-                return Err(CqlError::invalid("Top-K queries do not support per-partition limits"));
-            }
-            if statement.distinct {
-                return Err(CqlError::invalid("PER PARTITION LIMIT is not allowed with SELECT DISTINCT queries"));
-            }
-            if !selected.aggregates.is_empty() && group_by.is_none() {
-                return Err(CqlError::invalid("PER PARTITION LIMIT is not allowed with aggregate queries."));
-            }
-        }
+        let is_aggregate = !selected.aggregates.is_empty() && group_by.is_none();
+        let per_partition_limit = self.per_partition_limit(statement, nearest.is_some(), is_aggregate)?;
         let limit = self.limit(statement.limit.as_ref(), "[limit]")?;
 
         let json = statement.kind == ast::SelectKind::Json;
@@ -70,24 +60,8 @@ impl Planner<'_> {
         let plain = !json
             && outputs.len() == reads.sources.len()
             && outputs.iter().enumerate().all(|(index, output)| matches!(output.expression, Expression::Source(source) if source == index));
-        let whole_clustering_key = restrictions.clustering.keys.len() == table.clustering_len
-            && restrictions.clustering.tuples.is_none()
-            && !restrictions.clustering.keys.iter().any(KeyTerm::is_in);
-        let single = plain
-            && restrictions.filters.is_empty()
-            && !restrictions.partition.is_empty()
-            && !restrictions.partition.iter().any(KeyTerm::is_in)
-            && restrictions.token_lower.is_none()
-            && restrictions.token_upper.is_none()
-            && whole_clustering_key
-            && group_by.is_none()
-            && nearest.is_none()
-            && !statement.distinct;
-        let is_of_partition = |filter: &Filter| matches!(filter.subject, Subject::Source(Source::Partition(_)));
-        let restricts_partition = !restrictions.partition.is_empty()
-            || restrictions.token_lower.is_some()
-            || restrictions.token_upper.is_some()
-            || restrictions.filters.iter().any(is_of_partition);
+        let single = plain && restrictions.is_one_row(&table) && group_by.is_none() && nearest.is_none() && !statement.distinct;
+        let restricts_partition = restrictions.restricts_partition();
         let static_only_rows = table.has_static() && !restrictions.about_rows;
         let index = if restrictions.partition.is_empty() { indexes::choose(&table, &reads, &restrictions.filters) } else { None };
         Ok(Select {
@@ -124,6 +98,28 @@ impl Planner<'_> {
             metadata: Metadata::default(),
             table,
         })
+    }
+
+    /// PER PARTITION LIMIT, of a statement that can have one.
+    fn per_partition_limit(
+        &mut self,
+        statement: &ast::Select,
+        is_nearest: bool,
+        is_aggregate: bool,
+    ) -> Result<Option<super::Term>, CqlError> {
+        let limit = self.limit(statement.per_partition_limit.as_ref(), "[per_partition_limit]")?;
+        if limit.is_some() {
+            if is_nearest {
+                return Err(CqlError::invalid("Top-K queries do not support per-partition limits"));
+            }
+            if statement.distinct {
+                return Err(CqlError::invalid("PER PARTITION LIMIT is not allowed with SELECT DISTINCT queries"));
+            }
+            if is_aggregate {
+                return Err(CqlError::invalid("PER PARTITION LIMIT is not allowed with aggregate queries."));
+            }
+        }
+        Ok(limit)
     }
 
     fn limit(&mut self, term: Option<&ast::Term>, name: &str) -> Result<Option<super::Term>, CqlError> {

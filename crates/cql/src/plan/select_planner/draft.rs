@@ -59,6 +59,26 @@ pub(super) struct TupleIn {
     pub(super) keys: TupleKeys,
 }
 
+impl Restrictions {
+    /// Whether it names one row by its whole primary key, and says nothing else.
+    pub(super) fn is_one_row(&self, table: &Table) -> bool {
+        let whole_clustering_key = self.clustering.keys.len() == table.clustering_len
+            && self.clustering.tuples.is_none()
+            && !self.clustering.keys.iter().any(KeyTerm::is_in);
+        self.filters.is_empty()
+            && !self.partition.is_empty()
+            && !self.partition.iter().any(KeyTerm::is_in)
+            && self.token_lower.is_none()
+            && self.token_upper.is_none()
+            && whole_clustering_key
+    }
+
+    pub(super) fn restricts_partition(&self) -> bool {
+        let is_of_partition = |filter: &Filter| matches!(filter.subject, Subject::Source(Source::Partition(_)));
+        !self.partition.is_empty() || self.token_lower.is_some() || self.token_upper.is_some() || self.filters.iter().any(is_of_partition)
+    }
+}
+
 impl Draft {
     pub(super) fn new(table: &Table) -> Self {
         let keys = table.partition_key_len + table.clustering_len;

@@ -8,7 +8,39 @@ use crate::language::ast::{self, CompareOperator, Comparison, InValues};
 use crate::plan::columns::{comparator, find_column, slice_ends};
 use crate::plan::{Filter, KeyTerm, Planner, SliceBound, Subject, Term, TokenBound, TokenTerm, TupleKeys};
 use model::{Column, ColumnKind, DataType, Frozen, Table};
+use std::ops::Range;
 use std::sync::Arc;
+
+/// The columns of the clustering key that a relation is about.
+struct TupleRelation<'t> {
+    /// Their positions in the clustering key.
+    columns: Range<usize>,
+    /// The position of the first in the primary key.
+    first: usize,
+    run: &'t [Column],
+    data_type: DataType,
+}
+
+impl<'t> TupleRelation<'t> {
+    fn new(table: &'t Table, columns: Range<usize>) -> Self {
+        let run = &table.clustering()[columns.clone()];
+        let data_type = DataType::Tuple(run.iter().map(|column| column.data_type.frozen()).collect());
+        Self { first: table.partition_key_len + columns.start, columns, run, data_type }
+    }
+
+    /// As messages list the columns.
+    fn listed(&self) -> String {
+        self.names().join(", ")
+    }
+
+    fn marker_name(&self) -> String {
+        format!("({})", self.names().join(","))
+    }
+
+    fn names(&self) -> Vec<&str> {
+        self.run.iter().map(|column| column.name.as_str()).collect()
+    }
+}
 
 impl Planner<'_> {
     /// A comparison of several columns of the clustering key.
@@ -23,72 +55,75 @@ impl Planner<'_> {
             let names = names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
             return Err(CqlError::Invalid(format!("Unsupported \"!=\" relation: ({names}) != {term}")));
         }
-        let columns = tuple_columns(table, names, comparison)?;
-        let run = &table.clustering()[columns.clone()];
-        let listed = || run.iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(", ");
-        let data_type = DataType::Tuple(run.iter().map(|column| column.data_type.frozen()).collect());
-        let marker_name = || format!("({})", run.iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(","));
-        let first = table.partition_key_len + columns.start;
-        let bind = |planner: &mut Self, marker: &ast::BindMarker| planner.mark(marker.index, &marker_name(), &data_type);
+        let relation = &TupleRelation::new(table, tuple_columns(table, names, comparison)?);
+        let TupleRelation { run, first, .. } = *relation;
         match comparison {
             Comparison::Compare(operator, ast::Term::Marker(marker)) => {
+                let name = relation.marker_name();
                 let filter = Filter {
-                    subject: Subject::Clustering(columns.clone()),
-                    data_type: data_type.clone(),
+                    subject: Subject::Clustering(relation.columns.clone()),
+                    data_type: relation.data_type.clone(),
                     operator: comparator(*operator),
-                    values: vec![bind(self, marker)],
+                    values: vec![self.mark(marker.index, &name, &relation.data_type)],
                     in_list: false,
                     analysis: None,
-                    name: marker_name(),
+                    name,
                 };
-                draft.tuple_filters.push((columns, filter));
+                draft.tuple_filters.push((relation.columns.clone(), filter));
             }
             Comparison::Compare(CompareOperator::Equal, term) => {
-                for (offset, field) in self.tuple_fields(term, run, &marker_name())?.into_iter().enumerate() {
+                for (offset, field) in self.tuple_fields(term, run, &relation.marker_name())?.into_iter().enumerate() {
                     let key = &mut draft.keys[first + offset];
                     if key.replace(KeyTerm::Equal(field)).is_some() {
                         return Err(more_than_one(&run[offset].name, "an Equal"));
                     }
                 }
             }
-            Comparison::In(InValues::List(terms))
+            Comparison::In(values) => self.tuple_in_of_select(relation, values, draft)?,
+            other => {
+                let unsupported = || CqlError::Invalid(format!("Unsupported restriction on the columns ({})", relation.listed()));
+                for (is_lower, inclusive, term) in slice_ends(other).ok_or_else(unsupported)? {
+                    let terms = self.tuple_fields(term, run, &relation.marker_name())?;
+                    if draft.keys[first].is_some() {
+                        return Err(more_than_one(&run[0].name, "an Equal"));
+                    }
+                    set_slice(draft, first, is_lower, SliceBound { terms, inclusive }, &relation.listed())?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// `(a, b) IN …`; of one column it is as `a IN …`, where the values are known.
+    fn tuple_in_of_select(&mut self, relation: &TupleRelation<'_>, values: &InValues, draft: &mut Draft) -> Result<(), CqlError> {
+        let TupleRelation { run, first, ref columns, ref data_type } = *relation;
+        let marker_name = relation.marker_name();
+        let keys = match values {
+            InValues::List(terms)
                 if run.len() == 1 && draft.keys[first].is_none() && terms.iter().all(|term| matches!(term, ast::Term::Tuple(_))) =>
             {
                 let mut fields = Vec::with_capacity(terms.len());
                 for term in terms {
-                    fields.append(&mut self.tuple_fields(term, run, &marker_name())?);
+                    fields.append(&mut self.tuple_fields(term, run, &marker_name)?);
                 }
                 draft.keys[first] = Some(KeyTerm::In(fields));
+                return Ok(());
             }
-            Comparison::In(values) => {
-                if draft.tuple_in.is_some() || (first..first + run.len()).any(|position| draft.keys[position].is_some()) {
-                    return Err(more_than_one(&listed(), "a IN"));
-                }
-                let keys = match values {
-                    InValues::List(terms) if terms.iter().any(|term| matches!(term, ast::Term::Marker(_))) => TupleKeys::Tuples(
-                        terms.iter().map(|term| self.term(term, &data_type, &marker_name())).collect::<Result<Vec<_>, _>>()?,
-                    ),
-                    InValues::List(terms) => TupleKeys::Terms(
-                        terms.iter().map(|term| self.tuple_fields(term, run, &marker_name())).collect::<Result<Vec<_>, _>>()?,
-                    ),
-                    InValues::Marker(marker) => {
-                        let list = DataType::List(Arc::new(data_type.clone()), Frozen::Yes);
-                        TupleKeys::List(self.mark(marker.index, &format!("in{}", marker_name()), &list))
-                    }
-                };
-                draft.tuple_in = Some(TupleIn { columns, data_type, keys });
+            _ if draft.tuple_in.is_some() || (first..first + run.len()).any(|position| draft.keys[position].is_some()) => {
+                return Err(more_than_one(&relation.listed(), "a IN"));
             }
-            other => {
-                let unsupported = || CqlError::Invalid(format!("Unsupported restriction on the columns ({})", listed()));
-                for (is_lower, inclusive, term) in slice_ends(other).ok_or_else(unsupported)? {
-                    let terms = self.tuple_fields(term, run, &marker_name())?;
-                    if draft.keys[first].is_some() {
-                        return Err(more_than_one(&run[0].name, "an Equal"));
-                    }
-                    set_slice(draft, first, is_lower, SliceBound { terms, inclusive }, &listed())?;
-                }
+            InValues::List(terms) if terms.iter().any(|term| matches!(term, ast::Term::Marker(_))) => {
+                TupleKeys::Tuples(terms.iter().map(|term| self.term(term, data_type, &marker_name)).collect::<Result<Vec<_>, _>>()?)
             }
-        }
+            InValues::List(terms) => {
+                TupleKeys::Terms(terms.iter().map(|term| self.tuple_fields(term, run, &marker_name)).collect::<Result<Vec<_>, _>>()?)
+            }
+            InValues::Marker(marker) => {
+                let list = DataType::List(Arc::new(data_type.clone()), Frozen::Yes);
+                TupleKeys::List(self.mark(marker.index, &format!("in{marker_name}"), &list))
+            }
+        };
+        draft.tuple_in = Some(TupleIn { columns: columns.clone(), data_type: data_type.clone(), keys });
         Ok(())
     }
 
@@ -177,7 +212,7 @@ fn check_token_columns(table: &Table, names: &[ast::Identifier]) -> Result<(), C
 }
 
 /// The columns that a tuple relation names, by position in the clustering key.
-fn tuple_columns(table: &Table, names: &[ast::Identifier], comparison: &Comparison) -> Result<std::ops::Range<usize>, CqlError> {
+fn tuple_columns(table: &Table, names: &[ast::Identifier], comparison: &Comparison) -> Result<Range<usize>, CqlError> {
     let written = || names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
     let mut first = None;
     for (offset, name) in names.iter().enumerate() {
