@@ -20,6 +20,7 @@
 //! A few connections at a time, each with one small request and a deadline: a node's own port, not a web server. Who connects and says nothing is
 //! cut for those who come later.
 
+mod admission;
 mod audit;
 mod changes;
 mod changes_format;
@@ -29,33 +30,35 @@ mod orders;
 pub(crate) mod own_port;
 mod reply;
 mod request;
+mod served;
 mod sql;
+mod transport;
 
-pub(crate) use reply::{BAD_REQUEST, FORBIDDEN, NOT_ALLOWED, NOT_FOUND, OK, Reply, TOO_LONG, TOO_MANY_REQUESTS, UNAUTHORIZED, UNAVAILABLE};
+pub(crate) use reply::{BAD_REQUEST, FORBIDDEN, NOT_ALLOWED, NOT_FOUND, OK, Reply, TOO_LONG, UNAUTHORIZED, UNAVAILABLE};
 pub(crate) use request::Request;
 
 use crate::backup::endpoint;
 use crate::backup::request::{Target, read_body};
-use crate::backup::streams::Streams;
-use crate::console::{self, Asker, Console, Login, Proof};
+use crate::console::{self, Asker, Console};
 use crate::exit::Failure;
 use crate::live_settings::SettingsControl;
 use crate::metrics;
-use crate::operator_logins::{OperatorLogins, OperatorRefusal, OperatorRights};
 use crate::status::{Status, is_removed};
 use crate::tls_stream::TlsStream;
-use ::node::{AuditConfig, Board, ClientTlsConfig};
+use ::node::{AuditConfig, Board, ClientTlsConfig, Order};
+use admission::{admit, named_role, refuse_plaintext};
 use audit::HttpAudit;
-use connections::{Connections, Conversation};
-use lasting::{Node, Places, SLOW_READER};
+use connections::Conversation;
+use lasting::{Node, SLOW_READER};
 use orders::{carry_out, order, set};
 use request::is_order;
-use std::io::{Read, Write};
+use served::Served;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use tls::{ClientCertificate, IdentityKind};
+use tls::IdentityKind;
+use transport::{OperatorStream, Transport};
 
 const TIMEOUT: Duration = Duration::from_secs(1);
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
@@ -72,24 +75,6 @@ const STACK_BYTES: usize = 2 << 20;
 pub(crate) struct Http {
     pub(crate) address: SocketAddr,
     served: Arc<Served>,
-}
-
-struct Served {
-    ready: AtomicBool,
-    connections: Connections,
-    orders: AtomicUsize,
-    feeds: Places,
-    statements: Places,
-    board: Arc<Board>,
-    /// None where nobody has to log in.
-    logins: Option<OperatorLogins>,
-    tls: Option<ClientTlsConfig>,
-    certificate_identity: Option<IdentityKind>,
-    node_certificate_end: Option<u64>,
-    console: Console,
-    streams: Streams,
-    settings: Option<SettingsControl>,
-    audit: HttpAudit,
 }
 
 /// Who is answered, and how.
@@ -161,36 +146,6 @@ impl Http {
     }
 }
 
-impl Served {
-    /// Until when this node's certificates are valid.
-    fn certificates(&self) -> Vec<metrics::CertificateEnd> {
-        let client = self.tls.as_ref().and_then(|tls| tls.tls.not_after_s()).map(|end| ("tls_certificate", end));
-        client.into_iter().chain(self.node_certificate_end.map(|end| ("node_certificate", end))).collect()
-    }
-
-    fn new(board: Arc<Board>, connections_max: usize, requires_login: bool) -> Self {
-        let connections = Connections::new(connections_max);
-        let (feeds, statements) = (Places::new(connections.feeds_max()), Places::new(connections.feeds_max()));
-        let logins = requires_login.then(|| OperatorLogins::new(Arc::clone(&board)));
-        Self {
-            ready: AtomicBool::new(false),
-            connections,
-            orders: AtomicUsize::new(0),
-            feeds,
-            statements,
-            board,
-            logins,
-            tls: None,
-            certificate_identity: None,
-            node_certificate_end: None,
-            console: Console::default(),
-            streams: Streams::default(),
-            settings: None,
-            audit: HttpAudit::new(None),
-        }
-    }
-}
-
 /// Answers on a thread of its own, so that one who is slow holds up nobody.
 fn serve(served: &Arc<Served>, stream: TcpStream) {
     let (shared, connection) = (Arc::clone(served), served.connections.add(stream));
@@ -220,55 +175,6 @@ fn converse(served: &Served, connection: &Conversation) -> std::io::Result<()> {
             stream.close()
         }
         _ => reply_to(served, connection, &mut &*stream, deadline),
-    }
-}
-
-/// What a request has come over.
-#[derive(PartialEq, Eq)]
-enum Transport {
-    Plain,
-    Tls {
-        /// Whether the client has shown a certificate that clients' authorities have signed.
-        shows_certificate: bool,
-        /// Whom that says it is, where certificates log in.
-        certificate: ClientCertificate,
-    },
-}
-
-impl Transport {
-    fn shows_certificate(&self) -> bool {
-        matches!(self, Self::Tls { shows_certificate: true, .. })
-    }
-
-    fn identity(&self) -> Option<&str> {
-        match self {
-            Self::Tls { certificate: ClientCertificate::Of(identity), .. } => Some(identity),
-            Self::Tls { .. } | Self::Plain => None,
-        }
-    }
-}
-
-/// A connection of an operator.
-trait OperatorStream: Read + Write {
-    /// From now on only the socket's own timeouts count.
-    fn end_deadline(&mut self) {}
-
-    /// Known once something was read.
-    fn transport(&self, _: Option<IdentityKind>) -> Transport {
-        Transport::Plain
-    }
-}
-
-impl OperatorStream for &TcpStream {}
-
-impl OperatorStream for TlsStream<&TcpStream> {
-    fn end_deadline(&mut self) {
-        Self::end_deadline(self);
-    }
-
-    fn transport(&self, kind: Option<IdentityKind>) -> Transport {
-        let certificate = kind.map_or(ClientCertificate::None, |kind| self.client_certificate(kind));
-        Transport::Tls { shows_certificate: self.has_client_certificate(), certificate }
     }
 }
 
@@ -311,12 +217,6 @@ fn reply_of(
             None => answer_backup(served, connection, stream, transport, &target, request)?,
         },
     })
-}
-
-/// Plaintext where TLS is required.
-fn refuse_plaintext(served: &Served, transport: &Transport) -> Option<Reply> {
-    let is_refused = *transport == Transport::Plain && served.tls.as_ref().is_some_and(|tls| tls.is_required);
-    is_refused.then(|| Reply::text("426 Upgrade Required", "this port is to be spoken to by TLS: https:// (setting `tls`)"))
 }
 
 /// Answers a request for changes, or for rows of SQL; `None` once they have ended.
@@ -439,15 +339,7 @@ fn answer(served: &Served, transport: &Transport, address: IpAddr, request: &Req
         }
         ("POST", path) if path.starts_with("/settings/") => set(served.settings.as_ref(), &path["/settings/".len()..], &request.body),
         ("POST", path) if path.starts_with("/cluster/") => match order(path, query) {
-            Some(order) => {
-                let reply = if served.orders.fetch_add(1, Ordering::AcqRel) < served.connections.orders_max() {
-                    carry_out(&served.board, order)
-                } else {
-                    Reply::text(UNAVAILABLE, "too many orders wait already")
-                };
-                served.orders.fetch_sub(1, Ordering::AcqRel);
-                reply
-            }
+            Some(order) => carry_out_beside_others(served, order),
             None => Reply::text(NOT_FOUND, "orders are POST /cluster/drain/NODE and POST /cluster/remove/NODE[?force=1]"),
         },
         (_, "/health" | "/status" | "/metrics") => Reply::text(NOT_ALLOWED, "this is to be read with GET"),
@@ -456,45 +348,15 @@ fn answer(served: &Served, transport: &Transport, address: IpAddr, request: &Req
     }
 }
 
-/// Lets in whoever logs in, where that is asked for: by name and password if they are given, else by certificate.
-fn admit(served: &Served, transport: &Transport, address: IpAddr, request: &Request) -> Result<Option<Login>, Reply> {
-    let Some(logins) = &served.logins else { return Ok(None) };
-    let outcome = match (request.login(), transport.identity()) {
-        (Some((role, password)), _) => {
-            let rights = logins.log_in(address, &role, &password);
-            rights.map(|rights| (Login { role: role.into(), proof: Proof::Password(password) }, rights))
-        }
-        (None, _) if request.header("authorization").is_some() => {
-            return Err(Reply::text(
-                UNAUTHORIZED,
-                "the header Authorization is not of the scheme Basic, with UTF-8 and a colon (RFC 7617)",
-            ));
-        }
-        (None, Some(identity)) => {
-            let certified = logins.certified(address, identity);
-            certified.map(|(role, rights)| (Login { role, proof: Proof::Identity(identity.to_owned()) }, rights))
-        }
-        (None, None) => {
-            let how = match served.certificate_identity {
-                Some(_) => "by name and password, or by a certificate: tarndb has --login-file and --http-certificate for it",
-                None => "by name and password: tarndb has --login-file for it",
-            };
-            return Err(Reply::text(UNAUTHORIZED, format!("log in as a role, {how}")));
-        }
+/// Carries out an order, unless too many wait already.
+fn carry_out_beside_others(served: &Served, order: Order) -> Reply {
+    let reply = if served.orders.fetch_add(1, Ordering::AcqRel) < served.connections.orders_max() {
+        carry_out(&served.board, order)
+    } else {
+        Reply::text(UNAVAILABLE, "too many orders wait already")
     };
-    let is_order = request.method() != "GET" && !request.target().0.starts_with(console::API) && !sql::is_sql(request);
-    match outcome {
-        Ok((_, OperatorRights::Reads)) if is_order => Err(Reply::text(FORBIDDEN, "orders are for superusers")),
-        Ok((login, _)) => Ok(Some(login)),
-        Err(refusal @ OperatorRefusal::TooManyFailures(_)) => Err(Reply::text(TOO_MANY_REQUESTS, refusal.to_string())),
-        Err(refusal) => Err(Reply::text(UNAUTHORIZED, refusal.to_string())),
-    }
-}
-
-/// The role that a request names, whether it may log in or not.
-fn named_role(served: &Served, transport: &Transport, request: &Request) -> Option<String> {
-    let by_certificate = || served.logins.as_ref()?.role_of(transport.identity()?);
-    request.login().map(|(role, _)| role).or_else(by_certificate)
+    served.orders.fetch_sub(1, Ordering::AcqRel);
+    reply
 }
 
 #[cfg(test)]

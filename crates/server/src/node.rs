@@ -114,15 +114,22 @@ pub(crate) struct SharedParts {
 
 /// What all cores are made from.
 pub(crate) struct NodeParts {
-    config: Arc<NodeConfig>,
-    metadata: MetadataBlobs,
+    node: EveryCore,
+    // Of each core, by its number:
+    truncations: Vec<BTreeMap<TableId, Sequence>>,
     replication: Vec<Option<Vec<u8>>>,
     vectors: Vec<VectorImages>,
-    schema: Arc<Schema>,
-    statements: Arc<SharedStatements>,
-    truncations: Vec<BTreeMap<TableId, Sequence>>,
     memory: Vec<MappedMemory>,
     files: Vec<ShardFiles>,
+}
+
+/// What is the same for every core.
+#[derive(Clone)]
+struct EveryCore {
+    config: Arc<NodeConfig>,
+    metadata: MetadataBlobs,
+    schema: Arc<Schema>,
+    statements: Arc<SharedStatements>,
     losses: Losses,
     log_key: Option<LogKey>,
     store: u64,
@@ -131,7 +138,16 @@ pub(crate) struct NodeParts {
     intervals: Intervals,
     durability: Durability,
     cores: u16,
-    ports: Vec<Port>,
+    ports: Arc<[Port]>,
+}
+
+/// What one core has for itself.
+struct OwnParts {
+    truncations: BTreeMap<TableId, Sequence>,
+    replication: Option<Vec<u8>>,
+    vectors: VectorImages,
+    memory: MappedMemory,
+    files: ShardFiles,
 }
 
 /// The engine's configuration without what only the machine knows.
@@ -173,16 +189,12 @@ impl NodeParts {
         let memory =
             (0..cores).map(|core| MappedMemory::open(&data_dir.shard_buffer(core), stable_bytes)).collect::<Result<Vec<_>, _>>()?;
         let files = (0..cores).zip(&memory).map(|(core, memory)| ShardFiles::of(data_dir, core, memory)).collect();
-        Ok(Self {
+        let replication = (0..cores).map(|core| blobs.get(&replication_blob(CoreId(core))).cloned()).collect();
+        let node = EveryCore {
             config: Arc::new(node_config(config, data_dir, shared, &shares)),
             metadata: MetadataBlobs { log: blobs.get(LOG_BLOB).cloned(), snapshot: blobs.get(SNAPSHOT_BLOB).cloned() },
-            replication: (0..cores).map(|core| blobs.get(&replication_blob(CoreId(core))).cloned()).collect(),
-            vectors,
             schema: Arc::new(schema),
             statements: Arc::new(SharedStatements::new(usize::try_from(shares.statements_bytes).unwrap_or(usize::MAX))),
-            truncations,
-            memory,
-            files,
             losses,
             log_key: data_dir.at_rest.as_ref().map(AtRest::log_key),
             store: data_dir.identity as u64,
@@ -194,75 +206,65 @@ impl NodeParts {
                 settings::Durability::Device => Durability::Device,
             },
             cores,
-            ports: listeners::ports(config),
-        })
+            ports: listeners::ports(config).into(),
+        };
+        Ok(Self { node, truncations, replication, vectors, memory, files })
     }
 
     /// One factory a core, to be called on its thread. `ready` is told when the node serves clients, and dropped when it ends before.
     pub(crate) fn into_factories(self, ready: Sender<()>) -> Vec<CoreFactory> {
-        let Self {
-            config,
-            metadata,
-            replication,
-            vectors,
-            schema,
-            statements,
-            truncations,
-            memory,
-            files,
-            losses,
-            log_key,
-            store,
-            shard_bytes,
-            shard_capacity,
-            intervals,
-            ..
-        } = self;
-        let (durability, cores, ports) = (self.durability, self.cores, Arc::<[Port]>::from(self.ports));
+        let Self { node, truncations, replication, vectors, memory, files } = self;
         let boot = boot_number();
         let make = move |((((truncations, replication), vectors), memory), files): ((CoreBlobs, MappedMemory), ShardFiles)| {
-            let (config, schema, statements) = (Arc::clone(&config), Arc::clone(&schema), Arc::clone(&statements));
-            let (metadata, ready, log_key, ports) = (metadata.clone(), ready.clone(), log_key.clone(), Arc::clone(&ports));
-            Box::new(move |environment: &mut CoreEnv| {
-                let core = environment.core;
-                // Every core says the same.
-                if let Some(listening) = listeners::listening(&ports, &environment.addresses) {
-                    let _ = config.listening.set(listening);
-                }
-                let file = *environment.files.first().expect("a core has a file");
-                let engine_config = engine::Config {
-                    read_unit: file.read_unit,
-                    next_table: schema.next_table,
-                    stable_bytes_found: files.buffer_bytes_found,
-                    boot,
-                    accepts_loss: losses == Losses::Accepted,
-                    has_run: !schema.keyspaces.is_empty(),
-                    log_key,
-                    ..engine_config(store, core.0, file.bytes, shard_capacity, shard_bytes, intervals)
-                };
-                let tables: BTreeSet<TableId> = schema.tables().flat_map(|table| table.stored()).collect();
-                let stored = shard::stored_tables(tables.iter().copied());
-                let marks = stored.iter().map(|table| (*table, truncations.get(table).copied().unwrap_or_default())).collect();
-                let engine = match Engine::open(engine_config, Box::new(memory), &marks, environment.now) {
-                    Ok(engine) => engine,
-                    Err(error) => fail(core, &files, &error),
-                };
-                let mut nonce = [0; 8];
-                environment.entropy(&mut nonce);
-                // The core's number in the top bits keeps the numbers of one start apart.
-                let nonce = (u64::from_le_bytes(nonce) >> 16) | (u64::from(core.0) << 48);
-                let mut shard = Shard::new(engine, durability, tables, truncations, nonce);
-                shard.set_vector_images(vectors);
-                let tell = move || {
-                    // Whoever waits may have been told to end.
-                    let _ = ready.send(());
-                };
-                let on_ready = (core == CoreId(0)).then(|| Box::new(tell) as node::OnReady);
-                Core::new(CoreParts { core, cores, config, schema, shard, statements, replication, metadata, on_ready })
-                    .with_on_failure(Box::new(move |error| fail(core, &files, error)))
-            }) as CoreFactory
+            let (node, ready) = (node.clone(), ready.clone());
+            let own = OwnParts { truncations, replication, vectors, memory, files };
+            Box::new(move |environment: &mut CoreEnv| own.into_core(node, boot, ready, environment)) as CoreFactory
         };
         truncations.into_iter().zip(replication).zip(vectors).zip(memory).zip(files).map(make).collect()
+    }
+}
+
+impl OwnParts {
+    /// The core, on its thread. Ends the process if its shard cannot be opened.
+    fn into_core(self, node: EveryCore, boot: u64, ready: Sender<()>, environment: &mut CoreEnv) -> Core {
+        let core = environment.core;
+        let Self { truncations, replication, vectors, memory, files } = self;
+        // Every core says the same.
+        if let Some(listening) = listeners::listening(&node.ports, &environment.addresses) {
+            let _ = node.config.listening.set(listening);
+        }
+        let file = *environment.files.first().expect("a core has a file");
+        let engine_config = engine::Config {
+            read_unit: file.read_unit,
+            next_table: node.schema.next_table,
+            stable_bytes_found: files.buffer_bytes_found,
+            boot,
+            accepts_loss: node.losses == Losses::Accepted,
+            has_run: !node.schema.keyspaces.is_empty(),
+            log_key: node.log_key,
+            ..engine_config(node.store, core.0, file.bytes, node.shard_capacity, node.shard_bytes, node.intervals)
+        };
+        let tables: BTreeSet<TableId> = node.schema.tables().flat_map(|table| table.stored()).collect();
+        let stored = shard::stored_tables(tables.iter().copied());
+        let marks = stored.iter().map(|table| (*table, truncations.get(table).copied().unwrap_or_default())).collect();
+        let engine = match Engine::open(engine_config, Box::new(memory), &marks, environment.now) {
+            Ok(engine) => engine,
+            Err(error) => fail(core, &files, &error),
+        };
+        let mut nonce = [0; 8];
+        environment.entropy(&mut nonce);
+        // The core's number in the top bits keeps the numbers of one start apart.
+        let nonce = (u64::from_le_bytes(nonce) >> 16) | (u64::from(core.0) << 48);
+        let mut shard = Shard::new(engine, node.durability, tables, truncations, nonce);
+        shard.set_vector_images(vectors);
+        let tell = move || {
+            // Whoever waits may have been told to end.
+            let _ = ready.send(());
+        };
+        let on_ready = (core == CoreId(0)).then(|| Box::new(tell) as node::OnReady);
+        let EveryCore { config, schema, statements, metadata, cores, .. } = node;
+        Core::new(CoreParts { core, cores, config, schema, shard, statements, replication, metadata, on_ready })
+            .with_on_failure(Box::new(move |error| fail(core, &files, error)))
     }
 }
 

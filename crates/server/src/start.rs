@@ -13,7 +13,7 @@ use crate::layout::Losses;
 use crate::limits::{self, Cpus};
 use crate::listeners;
 use crate::live_settings::SettingsControl;
-use crate::logging;
+use crate::logging::{self, LogFilter};
 use crate::node::{NodeParts, Secrets, SharedParts, certificate_logins};
 use crate::node_tls;
 use crate::own_connection::{self, reachable};
@@ -34,17 +34,8 @@ use tls::ClientCertificate;
 
 /// Runs a node until it is asked to end. `from_variables` are the settings that environment variables gave.
 pub(crate) fn run(arguments: StartArguments, from_variables: &[String]) -> Result<(), Failure> {
-    let StartArguments { config, accept_data_loss, settings } = arguments;
-    let settings = match config {
-        Some(path) => settings.or(settings_file::read(&path)?),
-        None => settings,
-    };
-    let log = logging::start(settings.log.as_deref(), settings.log_format.unwrap_or_default())?;
-    let config = Config::new(settings, Host { memory: io_linux::memory() }).map_err(|error| {
-        let keys = error.keys().into_iter().filter(|key| from_variables.iter().any(|from| from == key));
-        let variables = keys.map(|key| format!("TARNDB_{}", key.to_uppercase())).collect();
-        Failure::Config { error, variables }
-    })?;
+    let losses = if arguments.accept_data_loss { Losses::Accepted } else { Losses::Refused };
+    let (config, log) = configure(arguments, from_variables)?;
     if !limits::is_own(config.listen) {
         return Err(Failure::NotHere { address: config.listen });
     }
@@ -53,7 +44,6 @@ pub(crate) fn run(arguments: StartArguments, from_variables: &[String]) -> Resul
     let cpus = Cpus::read();
     let client_tls = config.client_tls.clone().map(ClientTlsSource::open).transpose()?;
     let tls = config.node_tls.as_ref().map(|files| node_tls::read(files, config.listen)).transpose()?;
-    let losses = if accept_data_loss { Losses::Accepted } else { Losses::Refused };
     io_linux::make_files_private();
     let mut data_dir = DataDir::open(&config, losses, cpus.cores())?;
     private_files::take_from_others(&config.data_dir);
@@ -66,9 +56,7 @@ pub(crate) fn run(arguments: StartArguments, from_variables: &[String]) -> Resul
     relayout::run(&config, &mut data_dir)?;
     let audit = config.audit.as_ref().map(AuditWriter::start).transpose()?;
     let board = Arc::new(Board::new(config.node_port.is_some()));
-    let settings = Arc::new(LiveSettings::new(&config.batch_limits(), config.shown(data_dir.cores, data_dir.capacity)));
-    settings.set_slow_query_threshold_ms(config.slow_query_threshold_ms);
-    settings.guardrails().set(&config.guardrails);
+    let settings = live_settings(&config, &data_dir);
     let http = HttpOptions {
         address: SocketAddr::new(config.listen, config.http_port),
         connections_max: limits::http_connections(descriptors_max),
@@ -108,6 +96,30 @@ pub(crate) fn run(arguments: StartArguments, from_variables: &[String]) -> Resul
     }
     tracing::info!("ended");
     Ok(())
+}
+
+/// Starts the log, and checks what the command line, variables and the file say.
+fn configure(arguments: StartArguments, from_variables: &[String]) -> Result<(Config, LogFilter), Failure> {
+    let StartArguments { config, settings, .. } = arguments;
+    let settings = match config {
+        Some(path) => settings.or(settings_file::read(&path)?),
+        None => settings,
+    };
+    let log = logging::start(settings.log.as_deref(), settings.log_format.unwrap_or_default())?;
+    let config = Config::new(settings, Host { memory: io_linux::memory() }).map_err(|error| {
+        let keys = error.keys().into_iter().filter(|key| from_variables.iter().any(|from| from == key));
+        let variables = keys.map(|key| format!("TARNDB_{}", key.to_uppercase())).collect();
+        Failure::Config { error, variables }
+    })?;
+    Ok((config, log))
+}
+
+/// The settings that can be changed while the node runs.
+fn live_settings(config: &Config, data_dir: &DataDir) -> Arc<LiveSettings> {
+    let settings = LiveSettings::new(&config.batch_limits(), config.shown(data_dir.cores, data_dir.capacity));
+    settings.set_slow_query_threshold_ms(config.slow_query_threshold_ms);
+    settings.guardrails().set(&config.guardrails);
+    Arc::new(settings)
 }
 
 /// Wires a node's cores to this machine.

@@ -41,17 +41,21 @@ pub(crate) fn backup(arguments: &BackupArguments) -> Result<ExitCode, BackupErro
             let chain = verify(place, s3, key)?;
             let others = chain.links[1..].iter().map(|link| format!("\n  it goes on from {}: {}", link.place(), summary(&link.manifest)));
             println!("{place} is whole: {}{}", summary(&chain.newest().manifest), others.collect::<String>());
-            return Ok(ExitCode::SUCCESS);
+            Ok(ExitCode::SUCCESS)
         }
         Some(BackupCommand::End { node }) => {
             let nodes = Nodes::new(node)?;
             for (node, answer) in nodes.0.iter().zip(nodes.all("/backup/end", &[])) {
                 println!("{}: {}", node.url(), String::from_utf8_lossy(&answer?).trim_end());
             }
-            return Ok(ExitCode::SUCCESS);
+            Ok(ExitCode::SUCCESS)
         }
-        None => {}
+        None => take(arguments),
     }
+}
+
+/// Takes a backup, or goes on with one that was interrupted.
+fn take(arguments: &BackupArguments) -> Result<ExitCode, BackupError> {
     let place = arguments.to.as_ref().expect("the command line asks for it");
     let throttle = throttle(arguments.rate_limit)?;
     let nodes = Nodes::new(&arguments.node)?;

@@ -2,7 +2,6 @@
 
 use super::reply::CONFLICT;
 use super::*;
-use ::node::Order;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
