@@ -166,14 +166,7 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
         self.report_progress(reactor);
         // Before the replies of this turn are sent.
         let audit_due_us = self.audit.as_mut().and_then(|audit| audit.turn()).map(|wait_us| now.monotonic_us + wait_us);
-        let has_room = !self.continuations.is_empty() && self.has_room_for_parts();
-        if has_room
-            || self.handshakes.is_any()
-            || self.logins.has_answers()
-            || !self.refusals.is_empty()
-            || self.shard.has_runnable()
-            || cluster_due_us == Some(0)
-        {
+        if self.has_runnable() || cluster_due_us == Some(0) {
             return Turn::Again;
         }
         // What the cluster's share has written or received may have to be flushed.
@@ -196,5 +189,14 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
             .chain(background_due_us)
             .min()
             .map_or(Turn::Idle, Turn::At)
+    }
+}
+
+impl Core {
+    /// Whether another turn would find something to do at once.
+    #[inline]
+    fn has_runnable(&self) -> bool {
+        let has_room = !self.continuations.is_empty() && self.has_room_for_parts();
+        has_room || self.handshakes.is_any() || self.logins.has_answers() || !self.refusals.is_empty() || self.shard.has_runnable()
     }
 }

@@ -7,7 +7,7 @@ use super::super::request::{Limits, Role, Selection};
 use super::super::target::{Asked, Target, check_served, elsewhere, names, target, target_of_call};
 use crate::ResultCode;
 use crate::udf::{Call, Modules};
-use crate::wire::{Attributes, BatchEntries, Fields, TransactionFields};
+use crate::wire::{Attributes, BatchEntries, BatchEntry, Fields, TransactionFields};
 use base::TableId;
 use model::record_set::DIGEST_BYTES;
 use model::{Keyspace, Schema, Table};
@@ -86,42 +86,18 @@ pub(super) fn plan(schema: &Schema, field: &[u8], filter: Option<&[u8]>, options
         let entry = entry.map_err(malformed)?;
         if !entry.repeats {
             check_served(&entry.fields, &entry.attributes)?;
-            let (mut role, mut keyspace) = (Role::Plain, None);
-            let (table, default_ttl_s) = match names(&entry.fields, options) {
-                Err(code) => (Err(code), 0),
-                Ok((namespace, set)) => {
-                    let asked = Asked { fields: &entry.fields, attributes: &entry.attributes, operations: &entry.operations };
-                    keyspace = elsewhere(schema, namespace, &asked);
-                    if keyspace.is_some() && only.is_none() {
-                        only = readable(schema, options);
-                    }
-                    let target = match entry.fields.udf.is_asked() {
-                        true => target_of_call(schema, namespace, set, &asked),
-                        false => target(schema, namespace, set, &asked),
-                    };
-                    let table = match target {
-                        Ok(Target::Table(table, its)) => {
-                            role = its;
-                            Ok(Arc::clone(table))
+            let located = match locate(schema, &entry, options, &mut only) {
+                Ok(located) => located,
+                Err(missing) => {
+                    missing.into_iter().for_each(|need| {
+                        if !needs.contains(&need) {
+                            needs.push(need);
                         }
-                        Ok(Target::Nothing) => {
-                            let elsewhere = keyspace.map(|keyspace| Elsewhere { keyspace, only: only.as_deref() });
-                            let table = elsewhere.and_then(|elsewhere| elsewhere.tables().next());
-                            table.cloned().ok_or(ResultCode::NOT_FOUND)
-                        }
-                        Ok(Target::Missing(missing)) => {
-                            missing.into_iter().for_each(|need| {
-                                if !needs.contains(&need) {
-                                    needs.push(need);
-                                }
-                            });
-                            continue;
-                        }
-                        Err(code) => Err(code),
-                    };
-                    (table, namespace.default_ttl_s)
+                    });
+                    continue;
                 }
             };
+            let Located { table, role, default_ttl_s, elsewhere } = located;
             kinds.push(RequestKind {
                 table,
                 attributes: entry.attributes,
@@ -132,7 +108,7 @@ pub(super) fn plan(schema: &Schema, field: &[u8], filter: Option<&[u8]>, options
                 call: call_in(&entry.fields, within),
                 limits: Limits { default_ttl_s, record_bytes_max: options.record_bytes_max, role },
                 transaction: entry.fields.transaction,
-                elsewhere: keyspace.cloned(),
+                elsewhere: elsewhere.cloned(),
                 said: start + INDEX_BYTES + DIGEST_BYTES..field.len() - batch.rest().len(),
             });
         }
@@ -146,6 +122,52 @@ pub(super) fn plan(schema: &Schema, field: &[u8], filter: Option<&[u8]>, options
     }
     let (bytes, filter, modules) = (field.into(), filter.map(Into::into), Modules::of(schema));
     Ok(Planned::Plan(Plan { bytes, filter, kinds: kinds.into(), entries, modules, selection: None, only }))
+}
+
+/// Where the records of a request are.
+struct Located<'s> {
+    table: Result<Arc<Table>, ResultCode>,
+    role: Role,
+    default_ttl_s: u32,
+    /// See [`RequestKind::elsewhere`].
+    elsewhere: Option<&'s Arc<Keyspace>>,
+}
+
+/// Finds the table that an entry is about, or says what has to be declared first. `only` is filled in with the first that is looked for elsewhere.
+fn locate<'s>(
+    schema: &'s Schema,
+    entry: &BatchEntry<'_>,
+    options: &Options<'_>,
+    only: &mut Option<Arc<[TableId]>>,
+) -> Result<Located<'s>, Vec<Need>> {
+    let (namespace, set) = match names(&entry.fields, options) {
+        Ok(names) => names,
+        Err(code) => return Ok(Located { table: Err(code), role: Role::Plain, default_ttl_s: 0, elsewhere: None }),
+    };
+    let asked = Asked { fields: &entry.fields, attributes: &entry.attributes, operations: &entry.operations };
+    let keyspace = elsewhere(schema, namespace, &asked);
+    if keyspace.is_some() && only.is_none() {
+        *only = readable(schema, options);
+    }
+    let target = match entry.fields.udf.is_asked() {
+        true => target_of_call(schema, namespace, set, &asked),
+        false => target(schema, namespace, set, &asked),
+    };
+    let mut role = Role::Plain;
+    let table = match target {
+        Ok(Target::Table(table, its)) => {
+            role = its;
+            Ok(Arc::clone(table))
+        }
+        Ok(Target::Nothing) => {
+            let elsewhere = keyspace.map(|keyspace| Elsewhere { keyspace, only: only.as_deref() });
+            let table = elsewhere.and_then(|elsewhere| elsewhere.tables().next());
+            table.cloned().ok_or(ResultCode::NOT_FOUND)
+        }
+        Ok(Target::Missing(missing)) => return Err(missing),
+        Err(code) => Err(code),
+    };
+    Ok(Located { table, role, default_ttl_s: namespace.default_ttl_s, elsewhere: keyspace })
 }
 
 fn call_in<'a>(fields: &Fields<'a>, within: impl Fn(&'a [u8]) -> Range<usize>) -> Option<CallRanges> {

@@ -168,12 +168,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         let context = self.core.context(self.reactor);
         let options = self.options(header, &execute.parameters, &context);
         let core = &mut *self.core;
-        let Some(prepared) = core.protocols.cql.statements.get(execute.id, &core.schema) else {
-            let mut id = [0; 16];
-            let length = execute.id.len().min(16);
-            id[..length].copy_from_slice(&execute.id[..length]);
-            return Err(CqlError::Unprepared(id));
-        };
+        let Some(prepared) = core.protocols.cql.statements.get(execute.id, &core.schema) else { return Err(unprepared(execute.id)) };
         core.requests.meter.set_kind(kind_of(&prepared.statement));
         if client.role.is_some() {
             core.protocols.cql.rights.check(core.config.checks_permissions, &core.schema, client, prepared)?;
@@ -332,6 +327,14 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         }
         Ok(())
     }
+}
+
+#[cold]
+fn unprepared(given: &[u8]) -> CqlError {
+    let mut id = [0; 16];
+    let length = given.len().min(16);
+    id[..length].copy_from_slice(&given[..length]);
+    CqlError::Unprepared(id)
 }
 
 /// Whether a statement is about tables that have no shard.
