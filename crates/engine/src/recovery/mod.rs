@@ -6,7 +6,7 @@
 //! 3. If there is a complete checkpoint it is loaded (`checkpoint`).
 //!    Then recovery knows what must be there and is not, and whether it may go on (`losses`).
 //! 4. All used segments, or those since the checkpoint, are read in the order of their generations, several at once, and their records put
-//!    into the index in the order in which they were appended, so that the last version of a key wins (`segments`). Rows alone in their
+//!    into the index in the order in which they were appended, so that the last version of a key wins (`segments`, `records`). Rows alone in their
 //!    partitions are gathered until there are enough to be put in slot by slot (`gather`).
 //! 5. Partition keys that share a token with others are read once (`collisions`).
 //! 6. The file is made long enough to write on.
@@ -25,6 +25,7 @@ mod gather;
 mod headers;
 mod losses;
 mod mirrors;
+mod records;
 mod segments;
 mod witnesses;
 
