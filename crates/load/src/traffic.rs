@@ -304,6 +304,7 @@ impl<'a> Traffic<'a> {
         }
     }
 
+    #[inline]
     fn versions_of(&self, row: u64) -> Option<&'a Versions> {
         self.common.versions.as_deref().filter(|versions| row < versions.rows())
     }

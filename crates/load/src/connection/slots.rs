@@ -30,11 +30,13 @@ impl Slots {
         Self { slots: Vec::new(), free: Vec::new(), waiting: 0, given_up: 0, known: Vec::new(), fields, second_halves: Vec::new() }
     }
 
+    #[inline]
     pub(super) fn known(&mut self, stream: u16) -> &mut [Acknowledged] {
         let start = usize::from(stream) * self.fields;
         &mut self.known[start..start + self.fields]
     }
 
+    #[inline]
     pub(super) fn take_stream(&mut self) -> u16 {
         self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::Free);
