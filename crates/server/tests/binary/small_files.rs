@@ -1,7 +1,7 @@
 //! What a node does when the small files beside its data are lost or older than the data.
 
 use crate::client::Client;
-use crate::harness::{Folder, Server, end, kill, refused, start};
+use crate::harness::{Folder, Server, end, kill, refused, start, wait_until};
 use crate::rows::{check_rows, write_rows};
 use std::fs;
 use std::path::Path;
@@ -23,8 +23,10 @@ fn no_row_is_lost_with_a_schema() {
     let data = folder.0.join("data");
     let server = Server::start(start(&folder, &FLAGS));
     write_rows(&server, 1);
-    kill(server);
     let schemas = ["blobs/schema.json", "blobs-copy/schema.json"].map(|name| data.join(name));
+    // Acknowledged is what one copy has.
+    wait_until("both copies are there", || fs::read(&schemas[0]).ok() == fs::read(&schemas[1]).ok());
+    kill(server);
     for schema in &schemas {
         fs::remove_file(schema).unwrap();
         let server = Server::start(start(&folder, &FLAGS));
