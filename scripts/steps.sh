@@ -44,7 +44,8 @@ fetch_jars() {
   return 1
 }
 
-# What Python compiles is kept, beside the sources it writes nothing.
+# What Python compiles is kept, also where it is told to keep nothing; beside the sources it writes nothing.
+unset PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX="$cache/pycache"
 
 # install_python NAME REQUIREMENTS WHAT [OPTION...]: makes .cache/NAME, a virtual environment with what the file names, WHAT in words. One pip fills all
