@@ -48,8 +48,8 @@ fetch_jars() {
 unset PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX="$cache/pycache"
 
-# install_python NAME REQUIREMENTS WHAT [OPTION...]: makes .cache/NAME, a virtual environment with what the file names, WHAT in words. One pip fills all
-# of them, and compiles nothing: the tests import a fraction.
+# install_python NAME REQUIREMENTS WHAT [OPTION...]: makes .cache/NAME, a virtual environment with what the file names, WHAT in words. One pip, which
+# comes compiled, fills all of them and compiles nothing: the tests import a fraction.
 install_python() {
   step_is_done "$1" "$2" && [[ -x $cache/$1/bin/python ]] && return
   python3 -c 'import ensurepip, venv' 2> /dev/null || skip "Python's venv module is missing (Debian: python3-venv)"
