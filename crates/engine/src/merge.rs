@@ -4,7 +4,7 @@
 
 use crate::engine::Engine;
 use crate::error::ReadError;
-use crate::format::page::Decoded;
+use crate::format::page::OpenPage;
 use crate::index::{Page, PageIter, Rows, RowsIter};
 use crate::key::{CachePolicy, Row};
 use crate::location::Location;
@@ -12,7 +12,6 @@ use crate::scan::Direction;
 use crate::tail::Sieve;
 use std::cmp::Ordering;
 use std::ops::Bound;
-use std::rc::Rc;
 
 /// The next thing in order.
 pub(crate) enum Step<'a> {
@@ -27,11 +26,56 @@ pub(crate) enum Step<'a> {
     Old(&'a [u8]),
 }
 
-/// The rows `next..end` of the open page are still to come.
-struct Open {
-    rows: Rc<Decoded>,
+/// The rows `next..end` of the open page are still to come, of which so many come before the next single row.
+struct Open<'a> {
+    page: OpenPage<'a>,
     next: usize,
     end: usize,
+    clear: usize,
+}
+
+impl Open<'_> {
+    /// The next row of the page in this direction.
+    fn number(&self, direction: Direction) -> usize {
+        self.ahead(direction, 0)
+    }
+
+    /// The row after so many others.
+    fn ahead(&self, direction: Direction, rows: usize) -> usize {
+        match direction {
+            Direction::Forward => self.next + rows,
+            Direction::Backward => self.end - 1 - rows,
+        }
+    }
+
+    fn pass(&mut self, direction: Direction) {
+        self.clear = self.clear.saturating_sub(1);
+        match direction {
+            Direction::Forward => self.next += 1,
+            Direction::Backward => self.end -= 1,
+        }
+    }
+
+    /// How a row of the page and a single one follow each other in this direction.
+    fn order(&self, number: usize, single: &[u8], direction: Direction) -> Ordering {
+        let order = self.page.key(number).cmp(single);
+        if direction == Direction::Backward { order.reverse() } else { order }
+    }
+
+    /// Counts the rows that come before the single one, the first of which does. Looks ever further ahead: where single rows are few, most are not compared.
+    fn look_ahead(&mut self, single: Option<&[u8]>, direction: Direction) {
+        let rows = self.end - self.next;
+        let Some(single) = single else {
+            self.clear = rows;
+            return;
+        };
+        let mut step = 1;
+        self.clear = 1;
+        while self.clear + step <= rows && self.order(self.ahead(direction, self.clear + step - 1), single, direction) == Ordering::Less {
+            self.clear += step;
+            step *= 2;
+        }
+    }
 }
 
 /// A walk over one partition.
@@ -48,7 +92,7 @@ pub(crate) struct Merge<'a> {
     single: Option<(&'a [u8], Location)>,
     pages: PageIter<'a>,
     page: Option<(&'a [u8], &'a Page)>,
-    open: Option<Open>,
+    open: Option<Open<'a>>,
 }
 
 fn advance<T>(iter: &mut impl DoubleEndedIterator<Item = T>, direction: Direction) -> Option<T> {
@@ -81,19 +125,22 @@ impl<'a> Merge<'a> {
             if let Some(open) = &mut self.open
                 && open.next < open.end
             {
-                let number = if self.direction == Direction::Forward { open.next } else { open.end - 1 };
-                let order = self.single.map_or(Ordering::Less, |(key, _)| open.rows.key(number).cmp(key));
-                let order = if self.direction == Direction::Backward && self.single.is_some() { order.reverse() } else { order };
+                let number = open.number(self.direction);
+                let order = match self.single {
+                    Some((key, _)) if open.clear == 0 => open.order(number, key, self.direction),
+                    _ => Ordering::Less,
+                };
                 if order == Ordering::Greater {
                     return Ok(self.take_single());
                 }
-                match self.direction {
-                    Direction::Forward => open.next += 1,
-                    Direction::Backward => open.end -= 1,
-                }
                 if order == Ordering::Less {
+                    if open.clear == 0 {
+                        open.look_ahead(self.single.map(|(key, _)| key), self.direction);
+                    }
+                    open.pass(self.direction);
                     return Ok(Step::InPage(number));
                 }
+                open.pass(self.direction);
                 // A newer version of the row lies over this one.
                 continue;
             }
@@ -112,7 +159,7 @@ impl<'a> Merge<'a> {
             if self.sieve.is_some_and(|sieve| sieve.is_old(page.location)) {
                 return Ok(Step::Old(low));
             }
-            if page.rows > 0 && !self.open(page)? {
+            if page.rows > 0 && !self.open(page, low)? {
                 return Ok(Step::Missing(page.location));
             }
         }
@@ -126,32 +173,37 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// Opens a page; false if it is on the device only.
-    fn open(&mut self, page: &Page) -> Result<bool, ReadError> {
-        let Some(rows) = self.engine.open_page_between(page.location, (self.from, self.to), self.policy)? else { return Ok(false) };
-        let next = match self.from {
+    /// Opens a page; false if it is on the device only. The walk has gone on to the page after it already.
+    fn open(&mut self, page: &Page, low: &[u8]) -> Result<bool, ReadError> {
+        // A bound that lies before all of the page's rows, or after the next page has begun, need not be looked for.
+        let is_from_inside = matches!(self.from, Bound::Included(from) | Bound::Excluded(from) if low > from);
+        let from = if is_from_inside { Bound::Unbounded } else { self.from };
+        let is_to_inside = self.direction == Direction::Forward && self.page.is_some();
+        let to = if is_to_inside { Bound::Unbounded } else { self.to };
+        let Some(page) = self.engine.open_page_between(page.location, (from, to), self.policy)? else { return Ok(false) };
+        let next = match from {
             Bound::Unbounded => 0,
-            Bound::Included(key) => rows.search(key).unwrap_or_else(|row| row),
-            Bound::Excluded(key) => rows.search(key).map_or_else(|row| row, |row| row + 1),
+            Bound::Included(key) => page.search(key).unwrap_or_else(|row| row),
+            Bound::Excluded(key) => page.search(key).map_or_else(|row| row, |row| row + 1),
         };
-        let end = match self.to {
-            Bound::Unbounded => rows.len(),
-            Bound::Included(key) => rows.search(key).map_or_else(|row| row, |row| row + 1),
-            Bound::Excluded(key) => rows.search(key).unwrap_or_else(|row| row),
+        let end = match to {
+            Bound::Unbounded => page.len(),
+            Bound::Included(key) => page.search(key).map_or_else(|row| row, |row| row + 1),
+            Bound::Excluded(key) => page.search(key).unwrap_or_else(|row| row),
         };
-        self.open = Some(Open { rows, next, end });
+        self.open = Some(Open { page, next, end, clear: 0 });
         Ok(true)
     }
 
     /// A row of the open page.
     pub(crate) fn in_page(&self, number: usize) -> (&[u8], Row<'_>) {
         let open = self.open.as_ref().expect("a step into a page leaves it open");
-        (open.rows.key(number), open.rows.row(number))
+        (open.page.key(number), open.page.row(number))
     }
 
     fn close(&mut self) {
         if let Some(open) = self.open.take() {
-            self.engine.pages.close(open.rows);
+            self.engine.pages.close(open.page.rows);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Pages that were opened lately, and rows copied out of them for point reads.
 //!
 //! A page is decompressed as a whole. A scan holds the page that it is in; a point read copies its row out, and the copy lives until
-//! the turn is over, as rows are borrowed from the engine's memory. Of a page that has a directory a point read borrows its row in place, and a scan of a
-//! small part reads no more than that.
+//! the turn is over, as rows are borrowed from the engine's memory. Of a page that has a directory both borrow
+//! the rows where they lie.
 //!
 //! Invariants: an opened page is found by its place on the device and the nonce of that segment, so never one of an earlier use;
 //! what is kept is bounded and counted against the memory limit.
@@ -10,7 +10,7 @@
 use crate::engine::Engine;
 use crate::error::{Damage, Miss, ReadError};
 use crate::format::codec::Decoder;
-use crate::format::page::{Decoded, PageView};
+use crate::format::page::{Decoded, OpenPage, PageView};
 use crate::index::Rows;
 use crate::key::{CachePolicy, Row};
 use crate::location::Location;
@@ -30,12 +30,6 @@ const SPARE_BYTES_MAX: usize = 64 << 10;
 const SPARE_MAX: usize = 2;
 /// Copied rows beyond which they are dropped before the turn is over, at the next write.
 const LENT_BYTES_MAX: usize = 1 << 20;
-
-/// How much of a page was read.
-enum Extent {
-    Part,
-    Whole,
-}
 
 /// A page that was opened.
 struct Opened {
@@ -112,14 +106,6 @@ impl Pages {
     /// Reads a page into a buffer that nobody else holds; `None` if it makes no sense.
     pub(crate) fn read(&self, page: &PageView<'_>, rows: &mut Rc<Decoded>) -> Option<()> {
         own(rows).read(page, &mut self.kept.borrow_mut().decoder)
-    }
-
-    /// As `read`, but only what is between two keys where that can be had by itself.
-    fn read_between(&self, page: &PageView<'_>, (from, to): (Bound<&[u8]>, Bound<&[u8]>), rows: &mut Rc<Decoded>) -> Option<Extent> {
-        if own(rows).read_between(page, from, to)? {
-            return Some(Extent::Part);
-        }
-        self.read(page, rows).map(|()| Extent::Whole)
     }
 
     fn keep(&self, device: Location, nonce: u64, rows: &Rc<Decoded>) {
@@ -226,29 +212,48 @@ impl Lent {
 impl Engine {
     /// The rows of the page at a location of the index, `None` if it is on the device only.
     pub(crate) fn open_page(&self, location: Location, policy: CachePolicy) -> Result<Option<Rc<Decoded>>, ReadError> {
-        self.open_page_between(location, (Bound::Unbounded, Bound::Unbounded), policy)
+        if let Some(rows) = self.opened_page(location) {
+            return Ok(Some(rows));
+        }
+        let Some(record) = self.record(location, policy)? else { return Ok(None) };
+        let page = PageView::parse(record.row().bytes).ok_or_else(|| self.damaged_page(location))?;
+        self.copy_page(location, &page, policy).map(Some)
     }
 
     /// The rows of a page between two keys, and perhaps others of it; `None` if it is on the device only.
     pub(crate) fn open_page_between(
         &self,
         location: Location,
-        bounds: (Bound<&[u8]>, Bound<&[u8]>),
+        (from, to): (Bound<&[u8]>, Bound<&[u8]>),
         policy: CachePolicy,
-    ) -> Result<Option<Rc<Decoded>>, ReadError> {
-        let device = self.memory.device_location(location);
-        let nonce = self.segments.get(device.segment()).nonce;
-        if let Some(rows) = self.pages.find(device, nonce) {
-            return Ok(Some(rows));
+    ) -> Result<Option<OpenPage<'_>>, ReadError> {
+        if let Some(rows) = self.opened_page(location) {
+            return Ok(Some(OpenPage { rows, in_place: None }));
         }
         let Some(record) = self.record(location, policy)? else { return Ok(None) };
+        let page = PageView::parse(record.row().bytes).ok_or_else(|| self.damaged_page(location))?;
+        let Some(in_place) = &page.in_place else {
+            return Ok(Some(OpenPage { rows: self.copy_page(location, &page, policy)?, in_place: None }));
+        };
         let mut rows = self.pages.buffer();
-        match PageView::parse(record.row().bytes).and_then(|page| self.pages.read_between(&page, bounds, &mut rows)) {
-            Some(Extent::Whole) if policy == CachePolicy::Keep => self.pages.keep(device, nonce, &rows),
-            Some(_) => {}
-            None => return Err(self.damaged_page(location)),
+        let columns = own(&mut rows).locate(in_place, from, to).ok_or_else(|| self.damaged_page(location))?;
+        Ok(Some(OpenPage { rows, in_place: Some(columns) }))
+    }
+
+    fn opened_page(&self, location: Location) -> Option<Rc<Decoded>> {
+        let device = self.memory.device_location(location);
+        self.pages.find(device, self.segments.get(device.segment()).nonce)
+    }
+
+    /// Copies the rows of the page that is there.
+    fn copy_page(&self, location: Location, page: &PageView<'_>, policy: CachePolicy) -> Result<Rc<Decoded>, ReadError> {
+        let mut rows = self.pages.buffer();
+        self.pages.read(page, &mut rows).ok_or_else(|| self.damaged_page(location))?;
+        if policy == CachePolicy::Keep {
+            let device = self.memory.device_location(location);
+            self.pages.keep(device, self.segments.get(device.segment()).nonce, &rows);
         }
-        Ok(Some(rows))
+        Ok(rows)
     }
 
     /// A row that is not among the single ones of its partition.

@@ -5,6 +5,7 @@
 //! `00 00` at the end, nanoseconds as bytes after their number from `80` on.
 
 use crate::schema::ElementType;
+use crate::wire::copy_reversed;
 use crate::{ErrorCode, GridError};
 use base::Token;
 
@@ -159,6 +160,19 @@ pub fn decode_key(element: ElementType, input: &mut &[u8], out: &mut Vec<u8>) {
         out.push(0);
     }
     *input = rest;
+}
+
+/// Takes a number of these many bytes off the front of a row key, and puts it as it is on the wire. Leaves zeros of a key that was not made here.
+#[inline]
+pub(crate) fn decode_key_number(input: &mut &[u8], wire: &mut [u8]) {
+    let Some((marker, rest)) = input.split_first() else { return };
+    *input = rest;
+    let Some((value, rest)) = rest.split_at_checked(wire.len()).filter(|_| *marker == VALUE) else { return };
+    *input = rest;
+    copy_reversed(value, wire);
+    if let Some(highest) = wire.last_mut() {
+        *highest ^= 0x80;
+    }
 }
 
 #[cfg(test)]

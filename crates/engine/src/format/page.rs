@@ -35,6 +35,7 @@ use base::Compression;
 use directory::{DirectoryBuilder, InPlace, Stretch};
 use meta::{Meta, push_meta, take_meta};
 use std::ops::Bound;
+use std::rc::Rc;
 
 /// Size of the fixed part.
 pub(crate) const PAGE_HEADER_BYTES: usize = 24;
@@ -116,6 +117,49 @@ struct Entry {
     kind: Kind,
 }
 
+/// Where keys and rows lie, back to back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Columns<'b> {
+    keys: &'b [u8],
+    rows: &'b [u8],
+}
+
+/// The rows of a page that a walk is in: copies, or found where the page lies.
+#[derive(Debug)]
+pub(crate) struct OpenPage<'b> {
+    pub(crate) rows: Rc<Decoded>,
+    pub(crate) in_place: Option<Columns<'b>>,
+}
+
+impl OpenPage<'_> {
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    #[inline]
+    fn columns(&self) -> Columns<'_> {
+        match self.in_place {
+            Some(columns) => columns,
+            None => self.rows.columns(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn key(&self, number: usize) -> &[u8] {
+        self.rows.key_in(self.columns(), number)
+    }
+
+    #[inline]
+    pub(crate) fn row(&self, number: usize) -> Row<'_> {
+        self.rows.row_in(self.columns(), number)
+    }
+
+    /// The row with this key, or where it would be.
+    pub(crate) fn search(&self, key: &[u8]) -> Result<usize, usize> {
+        search(self.len(), |row| self.key(row), key)
+    }
+}
+
 /// The rows of a page or of a part of it, ready to be read. Used again and again: after its first few pages nothing is allocated.
 #[derive(Debug, Default)]
 pub(crate) struct Decoded {
@@ -137,18 +181,15 @@ impl Decoded {
         self.begin(fits.map(|(meta, keys, _)| (meta, meta + keys)))
     }
 
-    /// Reads the rows between two keys, with neighbours of theirs: `Some(false)` if they are too large a part of a page, or it is one that is to be read
-    /// as a whole; `None` if its block makes no sense, and then there are no rows.
-    pub(crate) fn read_between(&mut self, page: &PageView<'_>, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Option<bool> {
+    /// Finds where the rows between two keys, with neighbours of theirs, lie in a block with a directory, and leaves them there; `None` if the block makes no
+    /// sense, and then there are no rows.
+    pub(crate) fn locate<'b>(&mut self, in_place: &InPlace<'b>, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Option<Columns<'b>> {
         self.entries.clear();
-        let Some(in_place) = &page.in_place else { return Some(false) };
-        let Some(Stretch { meta, keys, rows, count, sequence }) = in_place.stretch(from, to)? else { return Some(false) };
         self.raw.clear();
-        self.raw.extend_from_slice(keys);
-        self.raw.extend_from_slice(rows);
-        let columns = read_meta(&mut self.entries, meta, (count, sequence), self.raw.len());
+        let Stretch { meta, keys, rows, count, sequence } = in_place.stretch(from, to)?;
+        let columns = read_meta(&mut self.entries, meta, (count, sequence), keys.len() + rows.len());
         let fits = columns.filter(|(_, key_bytes, row_bytes)| (*key_bytes, *row_bytes) == (keys.len(), rows.len()));
-        self.begin(fits.map(|_| (0, keys.len()))).map(|()| true)
+        self.begin(fits.map(|_| (0, 0))).map(|()| Columns { keys, rows })
     }
 
     /// The columns of keys and of rows start here; `None` if they make no sense.
@@ -169,16 +210,30 @@ impl Decoded {
         self.raw.capacity() + self.entries.capacity() * size_of::<Entry>()
     }
 
+    /// The columns of the rows that were read.
+    fn columns(&self) -> Columns<'_> {
+        Columns { keys: &self.raw[self.keys..], rows: &self.raw[self.rows..] }
+    }
+
     pub(crate) fn key(&self, number: usize) -> &[u8] {
-        let start = number.checked_sub(1).map_or(0, |before| self.entries[before].key_end as usize);
-        &self.raw[self.keys + start..self.keys + self.entries[number].key_end as usize]
+        self.key_in(self.columns(), number)
     }
 
     pub(crate) fn row(&self, number: usize) -> Row<'_> {
-        let start = number.checked_sub(1).map_or(0, |before| self.entries[before].row_end as usize);
+        self.row_in(self.columns(), number)
+    }
+
+    #[inline]
+    fn key_in<'b>(&self, columns: Columns<'b>, number: usize) -> &'b [u8] {
+        let start = number.checked_sub(1).map_or(0, |before| self.entries[before].key_end);
+        &columns.keys[start as usize..self.entries[number].key_end as usize]
+    }
+
+    #[inline]
+    fn row_in<'b>(&self, columns: Columns<'b>, number: usize) -> Row<'b> {
+        let start = number.checked_sub(1).map_or(0, |before| self.entries[before].row_end);
         let entry = &self.entries[number];
-        let bytes = &self.raw[self.rows + start..self.rows + entry.row_end as usize];
-        Row { kind: entry.kind, sequence: entry.sequence, bytes }
+        Row { kind: entry.kind, sequence: entry.sequence, bytes: &columns.rows[start as usize..entry.row_end as usize] }
     }
 
     /// The row with this key, or where it would be.

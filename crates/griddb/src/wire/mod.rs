@@ -27,4 +27,4 @@ pub use options::{
 pub use reader::Reader;
 pub use reply::{ReplyBody, ReplyHeader, Status, error_of};
 pub use request::Statement;
-pub use writer::{put_i16, put_i32, put_i64, put_string, put_var_bytes, put_var_size};
+pub use writer::{copy_reversed, put_i16, put_i32, put_i64, put_string, put_var_bytes, put_var_size};

@@ -33,6 +33,18 @@ pub fn put_var_size(out: &mut Vec<u8>, size: usize) {
     }
 }
 
+/// Puts a big-endian number at the start of bytes as a little-endian one. What does not fit is left out.
+#[inline]
+pub fn copy_reversed(number: &[u8], out: &mut [u8]) {
+    if let (Ok(number), Some(out)) = (<[u8; 8]>::try_from(number), out.first_chunk_mut()) {
+        *out = u64::from_be_bytes(number).to_le_bytes();
+    } else if let (Ok(number), Some(out)) = (<[u8; 4]>::try_from(number), out.first_chunk_mut()) {
+        *out = u32::from_be_bytes(number).to_le_bytes();
+    } else {
+        out.iter_mut().zip(number.iter().rev()).for_each(|(out, byte)| *out = *byte);
+    }
+}
+
 /// Appends bytes after their size.
 #[inline]
 pub fn put_var_bytes(out: &mut Vec<u8>, bytes: &[u8]) {

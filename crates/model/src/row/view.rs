@@ -174,6 +174,12 @@ impl<'a> RowView<'a> {
         Cells { reader: Reader(self.cells), left: self.count, shared: self.shared }
     }
 
+    /// The columns of the cells by ascending id, each with the value that a read at `now_s` sees if its cell is a simple one.
+    #[inline]
+    pub fn live_values(&self, now_s: u32) -> impl Iterator<Item = (ColumnId, Option<&'a [u8]>)> + use<'a> {
+        self.cells().map(move |cell| (cell.column, cell.live_value(now_s)))
+    }
+
     /// Whether a read at `now_s` sees the row: it was inserted and lives, or one of `columns`' cells does.
     #[must_use]
     pub fn is_live(&self, now_s: u32) -> bool {

@@ -19,8 +19,6 @@ use std::ops::Bound;
 
 /// Rows of a group.
 pub(super) const GROUP_ROWS: usize = 16;
-/// Of a page's groups at most this part is read by itself.
-const STRETCH_PART: usize = 2;
 /// Bytes of a group in the directory.
 const GROUP_BYTES: usize = 22;
 
@@ -82,7 +80,7 @@ impl DirectoryBuilder {
 }
 
 /// Neighbouring groups: what they have in each column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Stretch<'a> {
     pub(super) meta: &'a [u8],
     pub(super) keys: &'a [u8],
@@ -142,16 +140,16 @@ impl<'a> InPlace<'a> {
         Some(low)
     }
 
-    /// The groups that have all rows between these bounds: `Some(None)` if they are more than a part of the page, `None` if the page makes no sense.
-    pub(super) fn stretch(&self, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Option<Option<Stretch<'a>>> {
+    /// The groups that have all rows between these bounds; `None` if the page makes no sense.
+    pub(super) fn stretch(&self, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Option<Stretch<'a>> {
+        if self.groups.is_empty() {
+            return self.raw.is_empty().then_some(Stretch::default());
+        }
         let first = match from {
             Bound::Included(key) | Bound::Excluded(key) => self.groups_before(Bound::Included(key))?.saturating_sub(1),
             Bound::Unbounded => 0,
         };
         let end = self.groups_before(to)?.max(first);
-        if (end - first) * STRETCH_PART > self.groups.len() || self.groups.is_empty() {
-            return Some(None);
-        }
         let begin = |number: usize| self.groups.get(number).map(Group::decode);
         let Group { meta, key, row, sequence, .. } = begin(first)?;
         // The rows begin where the keys end.
@@ -159,13 +157,13 @@ impl<'a> InPlace<'a> {
             Some(next) => (next.key, next.row as usize),
             None => (begin(0)?.row, self.raw.len()),
         };
-        Some(Some(Stretch {
+        Some(Stretch {
             meta: self.raw.get(meta as usize..)?,
             keys: self.raw.get(key as usize..keys_end as usize)?,
             rows: self.raw.get(row as usize..rows_end)?,
             count: (end * GROUP_ROWS).min(self.rows) - first * GROUP_ROWS,
             sequence,
-        }))
+        })
     }
 
     #[inline]
