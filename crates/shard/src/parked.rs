@@ -15,6 +15,8 @@ pub(crate) struct Parked {
     /// The partition that it missed a row of.
     pub(crate) missed_in: Option<(TableId, Token)>,
     pub(crate) access: Access,
+    /// How often it has run.
+    pub(crate) runs: u32,
 }
 
 /// An operation that waits for a lock.

@@ -16,7 +16,7 @@ const WARM_OPERATIONS: usize = 16;
 impl Shard {
     /// Keeps the operation for which [`Shard::run`] has just said [`Outcome::Waits`]; no other may have run since.
     pub fn park(&mut self, ticket: Ticket, operation: Box<dyn Operation>) {
-        let number = self.parked.insert(Parked { ticket, operation, missed_in: self.run.last_partition, access: self.run.access });
+        let number = self.parked.insert(Parked { ticket, operation, missed_in: self.run.last_partition, access: self.run.access, runs: 1 });
         self.fetch_misses(number);
     }
 
@@ -95,10 +95,13 @@ impl Shard {
     }
 
     fn run_again(&mut self, now: Now, number: u64) {
-        let Some(parked) = self.parked.remove(number) else { return };
+        let Some(mut parked) = self.parked.remove(number) else { return };
         let context = self.context(now);
         let mut reply = Vec::with_capacity(self.parked.reply_bytes);
-        let outcome = match self.run_with(&context, parked.access, &*parked.operation, &mut reply) {
+        self.run.former_runs = parked.runs;
+        let outcome = self.run_with(&context, parked.access, &*parked.operation, &mut reply);
+        self.run.former_runs = 0;
+        let outcome = match outcome {
             Outcome::Done => Ok(reply),
             Outcome::Unsynced(sequence) => {
                 self.engine.finish(number);
@@ -106,6 +109,7 @@ impl Shard {
             }
             Outcome::Failed(error) => Err(error),
             Outcome::Waits => {
+                parked.runs = parked.runs.saturating_add(1);
                 // It keeps its number, and so what was read for it stays in memory.
                 let again = self.parked.insert(parked);
                 debug_assert_eq!(again, number, "the number that was freed last is used first");

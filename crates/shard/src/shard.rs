@@ -7,7 +7,7 @@ use crate::hot::{HotPartitions, Noting};
 use crate::kept::Kept;
 use crate::parked::ParkedOperations;
 use crate::replication::{Access, Replication};
-use crate::store::EngineStore;
+use crate::store::{EngineStore, read_ahead};
 use crate::table_state::Tables;
 use crate::vectors::Vectors;
 use crate::waiters::{Reading, Waiters};
@@ -71,6 +71,8 @@ pub(crate) struct Run {
     pub(crate) locked_at_us: Option<u64>,
     /// Whose rows it may read.
     pub(crate) access: Access,
+    /// How often it has run before.
+    pub(crate) former_runs: u32,
 }
 
 /// What makes each run of an operation different.
@@ -173,6 +175,7 @@ impl Shard {
             replication: self.replication.as_deref(),
             takes_deltas: self.kept.is_none(),
             now_s: context.now_s(),
+            read_ahead: read_ahead(run.former_runs),
         };
         let ran = if self.noting.is_due() {
             self.noting.run(context, operation, &store, &mut run.writes, reply)

@@ -18,8 +18,9 @@ use model::row::without_below;
 use std::cell::{Cell, RefCell};
 use std::ops::Bound;
 
-/// How many records a scan asks for at once when some are missing.
+/// How many records a scan asks for at once when some are missing, at first, and how often that is doubled.
 const READ_AHEAD: usize = 64;
+const READ_AHEAD_DOUBLED_MAX: u32 = 4;
 
 /// Sorts after every clustering key there can be.
 const LAST_CLUSTERING: &[u8] = &[0xFF];
@@ -42,6 +43,15 @@ pub(crate) struct EngineStore<'a> {
     pub(crate) replication: Option<&'a Replication>,
     pub(crate) takes_deltas: bool,
     pub(crate) now_s: u32,
+    /// How many rows scans ask for at once.
+    pub(crate) read_ahead: usize,
+}
+
+/// How many rows scans ask for at once, of an operation that has run so often before: each run reads again what those before have read, so it asks for twice as
+/// many as the last one.
+#[inline]
+pub(crate) fn read_ahead(former_runs: u32) -> usize {
+    READ_AHEAD << former_runs.min(READ_AHEAD_DOUBLED_MAX)
 }
 
 impl<'a> EngineStore<'a> {
@@ -231,7 +241,7 @@ impl RowStore for EngineStore<'_> {
                 Direction::Reverse => engine::Direction::Backward,
             },
             policy: CachePolicy::Keep,
-            read_ahead: READ_AHEAD,
+            read_ahead: self.read_ahead,
         };
         self.enter(partition.table, partition.token)?;
         let mut cursor = self.engine.scan_partition(&scan).map_err(|error| self.stop(error))?;
@@ -282,7 +292,7 @@ impl RowStore for EngineStore<'_> {
             }
             start = TablePosition::After { token: from.token, partition: from.partition, clustering: LAST_CLUSTERING };
         }
-        let scan = TableScan { table, from: start, to: until, policy: CachePolicy::Bypass, read_ahead: READ_AHEAD };
+        let scan = TableScan { table, from: start, to: until, policy: CachePolicy::Bypass, read_ahead: self.read_ahead };
         let next_slot = Cell::new(from.token.slot().0);
         if self.has_deltas(table) {
             return self.scan_merged(&scan, &next_slot, visit);

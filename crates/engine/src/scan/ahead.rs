@@ -7,6 +7,8 @@ use crate::location::Location;
 
 /// Records that one `Miss` names at most.
 pub const READ_AHEAD_MAX: usize = 1024;
+/// Bytes of the records that one `Miss` names, but for the first one.
+const READ_AHEAD_BYTES_MAX: usize = 2 << 20;
 /// How many rows a page counts for when one looks ahead.
 const PAGE_AHEAD_ROWS: usize = 16;
 
@@ -30,19 +32,23 @@ impl Engine {
         mut upcoming: impl FnMut() -> Option<Ahead>,
     ) -> ReadError {
         let mut left = read_ahead.clamp(1, READ_AHEAD_MAX) - 1;
-        let mut missing = vec![location];
+        let (mut missing, mut bytes) = (vec![location], 0);
         while left > 0
             && let Some(ahead) = upcoming()
         {
-            match ahead {
-                Ahead::Row(location) if matches!(self.record(location, CachePolicy::Bypass), Ok(None)) => missing.push(location),
-                Ahead::Page(location) => {
-                    missing.push(location);
-                    left = left.saturating_sub(PAGE_AHEAD_ROWS - 1).max(1);
+            let (found, rows) = match ahead {
+                Ahead::Row(location) if matches!(self.record(location, CachePolicy::Bypass), Ok(None)) => (Some(location), 1),
+                Ahead::Page(location) => (Some(location), PAGE_AHEAD_ROWS),
+                Ahead::Row(_) | Ahead::Nothing => (None, 1),
+            };
+            if let Some(location) = found {
+                bytes += location.padded();
+                if bytes > READ_AHEAD_BYTES_MAX {
+                    break;
                 }
-                Ahead::Row(_) | Ahead::Nothing => {}
+                missing.push(location);
             }
-            left -= 1;
+            left = left.saturating_sub(rows);
         }
         ReadError::Miss(Miss::many(missing, policy))
     }

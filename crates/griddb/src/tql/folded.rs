@@ -9,6 +9,8 @@ use std::borrow::Cow;
 
 /// Columns that aggregates look at.
 pub const AGGREGATED_COLUMNS_MAX: usize = 16;
+/// As many as most aggregates look at.
+const FEW_COLUMNS: usize = 4;
 
 /// What rows are so far.
 pub(super) struct Folded {
@@ -59,21 +61,28 @@ impl Folded {
     }
 
     pub(super) fn push(&mut self, row: &StoredRow<'_>) {
-        let mut cells: [Option<Cow<'_, [u8]>>; AGGREGATED_COLUMNS_MAX] = [const { None }; AGGREGATED_COLUMNS_MAX];
-        let mut values = [Value::Null; AGGREGATED_COLUMNS_MAX];
+        // Most look at few, and making room for others would cost as much as the rest.
+        if self.columns.len() <= FEW_COLUMNS {
+            self.push_of::<FEW_COLUMNS>(row);
+        } else {
+            self.push_of::<AGGREGATED_COLUMNS_MAX>(row);
+        }
+    }
+
+    #[inline]
+    fn push_of<const COLUMNS: usize>(&mut self, row: &StoredRow<'_>) {
+        let mut cells: [Option<Cow<'_, [u8]>>; COLUMNS] = [const { None }; COLUMNS];
         for (cell, column) in cells.iter_mut().zip(&self.columns) {
             *cell = row.cell(*column);
         }
-        let mut is_lost = false;
+        let mut values = [Value::Null; COLUMNS];
         for ((value, cell), column) in values.iter_mut().zip(&cells).zip(&self.columns) {
             let Some(cell) = cell else { continue };
             self.read_bytes += cell.len();
-            let found = value_of(row.container.definition.columns[*column].element, cell);
-            is_lost |= found.is_none();
-            *value = found.unwrap_or(Value::Null);
-        }
-        if is_lost {
-            self.partials.lose();
+            match value_of(row.container.definition.columns[*column].element, cell) {
+                Some(found) => *value = found,
+                None => self.partials.lose(),
+            }
         }
         self.partials.add(&self.spec, |column| values.get(usize::from(column)).copied().unwrap_or(Value::Null));
         self.bound();

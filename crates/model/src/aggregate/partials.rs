@@ -10,6 +10,7 @@
 use super::codec::{Input, put_value};
 use super::sum::Sum;
 use super::{Damaged, Fold, Function, OwnedValue, Spec, Value};
+use foldhash::quality::RandomState;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
@@ -25,7 +26,7 @@ enum State {
 #[derive(Debug, Default)]
 pub struct Partials {
     /// The number of each group, by its encoded values.
-    numbers: HashMap<Box<[u8]>, usize>,
+    numbers: HashMap<Box<[u8]>, usize, RandomState>,
     /// The states of all folds, group by group.
     states: Vec<State>,
     /// The group of the row before: rows that come one after the other are often of one.

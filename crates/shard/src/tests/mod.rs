@@ -6,6 +6,7 @@ mod catch_up;
 mod dead_runs;
 mod locks;
 mod observers;
+mod read_ahead;
 mod replication;
 mod vectors;
 
