@@ -239,8 +239,8 @@ def test_filters_hold(client, module, key, refused):
 
 def test_batches_apply_functions(client, module, new_set):
     keys = [("test", new_set, n) for n in range(300)]
-    records = client.batch_apply(keys, module, "put", ["fresh", {"x": [1]}]).batch_records
-    assert [record.result for record in records] == [0] * 300
+    batch = client.batch_apply(keys, module, "put", ["fresh", {"x": [1]}])
+    assert (batch.result, [record.result for record in batch.batch_records]) == (0, [0] * 300)
     assert {str(bins(client, key)) for key in keys} == {str({"fresh": {"x": [1]}})}
     for key in keys[:3]:
         client.put(key, {"a": 1})
