@@ -1,7 +1,7 @@
 """Settings of the Aerospike client with time enough for a busy machine: most of its own are one second."""
 
 TIMEOUT_MS = 120_000
-KINDS = ["read", "write", "operate", "remove", "apply", "batch", "scan", "query"]
+KINDS = ["read", "write", "operate", "remove", "apply", "batch", "batch_parent_write", "scan", "query"]
 
 
 def settings(hosts, policies=None, **config):
