@@ -2,6 +2,7 @@
 
 use base::{TableId, Token};
 use std::cmp::Ordering;
+use std::ops::Bound;
 
 /// The number of a write on this shard: grows by one with each row written, kept by the row wherever defragmentation moves it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -104,6 +105,24 @@ pub(crate) fn search<'a>(count: usize, key_of: impl Fn(usize) -> &'a [u8], key: 
         }
     }
     Err(low)
+}
+
+/// The numbers of the keys in a range, of `count` sorted ones in which `search` finds a key. The end may come before the start.
+#[inline]
+pub(crate) fn span(count: usize, from: Bound<&[u8]>, to: Bound<&[u8]>, search: impl Fn(&[u8]) -> Result<usize, usize>) -> (usize, usize) {
+    let at = |key: &[u8]| search(key).unwrap_or_else(|number| number);
+    let after = |key: &[u8]| search(key).map_or_else(|number| number, |number| number + 1);
+    let start = match from {
+        Bound::Unbounded => 0,
+        Bound::Included(key) => at(key),
+        Bound::Excluded(key) => after(key),
+    };
+    let end = match to {
+        Bound::Unbounded => count,
+        Bound::Included(key) => after(key),
+        Bound::Excluded(key) => at(key),
+    };
+    (start, end)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use crate::engine::Engine;
 use crate::error::ReadError;
 use crate::format::page::OpenPage;
 use crate::index::{Page, PageIter, Rows, RowsIter};
-use crate::key::{CachePolicy, Row};
+use crate::key::{CachePolicy, Row, span};
 use crate::location::Location;
 use crate::scan::Direction;
 use crate::tail::Sieve;
@@ -181,16 +181,7 @@ impl<'a> Merge<'a> {
         let is_to_inside = self.direction == Direction::Forward && self.page.is_some();
         let to = if is_to_inside { Bound::Unbounded } else { self.to };
         let Some(page) = self.engine.open_page_between(page.location, (from, to), self.policy)? else { return Ok(false) };
-        let next = match from {
-            Bound::Unbounded => 0,
-            Bound::Included(key) => page.search(key).unwrap_or_else(|row| row),
-            Bound::Excluded(key) => page.search(key).map_or_else(|row| row, |row| row + 1),
-        };
-        let end = match to {
-            Bound::Unbounded => page.len(),
-            Bound::Included(key) => page.search(key).map_or_else(|row| row, |row| row + 1),
-            Bound::Excluded(key) => page.search(key).unwrap_or_else(|row| row),
-        };
+        let (next, end) = span(page.len(), from, to, |key| page.search(key));
         self.open = Some(Open { page, next, end, clear: 0 });
         Ok(true)
     }

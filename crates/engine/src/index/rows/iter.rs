@@ -2,6 +2,7 @@
 
 use super::super::bound_key::BoundKey;
 use super::super::leaf::Leaf;
+use crate::key::span;
 use crate::location::Location;
 use std::collections::btree_map;
 use std::ops::Bound;
@@ -37,16 +38,7 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     fn new(leaf: &'a Leaf, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Self {
-        let next = match from {
-            Bound::Unbounded => 0,
-            Bound::Included(key) => leaf.search(key).unwrap_or_else(|row| row),
-            Bound::Excluded(key) => leaf.search(key).map_or_else(|row| row, |row| row + 1),
-        };
-        let end = match to {
-            Bound::Unbounded => leaf.len(),
-            Bound::Included(key) => leaf.search(key).map_or_else(|row| row, |row| row + 1),
-            Bound::Excluded(key) => leaf.search(key).unwrap_or_else(|row| row),
-        };
+        let (next, end) = span(leaf.len(), from, to, |key| leaf.search(key));
         Self { leaf, next, end: end.max(next) }
     }
 
