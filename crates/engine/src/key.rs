@@ -77,7 +77,7 @@ pub enum CachePolicy {
 
 /// The order of two keys. Most series have keys of one short length, a number or a time: two words each, without a call.
 #[inline]
-fn compare(one: &[u8], other: &[u8]) -> Ordering {
+pub(crate) fn compare(one: &[u8], other: &[u8]) -> Ordering {
     if one.len() != other.len() || one.len() > 16 {
         return one.cmp(other);
     }

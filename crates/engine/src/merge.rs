@@ -6,7 +6,7 @@ use crate::engine::Engine;
 use crate::error::ReadError;
 use crate::format::page::OpenPage;
 use crate::index::{Page, PageIter, Rows, RowsIter};
-use crate::key::{CachePolicy, Row, span};
+use crate::key::{CachePolicy, Row, compare, span};
 use crate::location::Location;
 use crate::scan::Direction;
 use crate::tail::Sieve;
@@ -58,7 +58,7 @@ impl Open<'_> {
 
     /// How a row of the page and a single one follow each other in this direction.
     fn order(&self, number: usize, single: &[u8], direction: Direction) -> Ordering {
-        let order = self.page.key(number).cmp(single);
+        let order = compare(self.page.key(number), single);
         if direction == Direction::Backward { order.reverse() } else { order }
     }
 
