@@ -90,7 +90,8 @@ pub(super) fn drop(context: &Context<'_>, statement: &ast::DropTable) -> Result<
     Ok(outcome)
 }
 
-fn check_declared(table: &Table) -> Result<(), DdlError> {
+/// Refuses a table that CQL does not define.
+pub(super) fn check_declared(table: &Table) -> Result<(), DdlError> {
     if table.is_container() {
         return Err(DdlError::Container { keyspace: table.keyspace.clone(), table: table.name.clone() });
     }
@@ -286,7 +287,8 @@ fn rename(table: &mut Table, columns: &[(Identifier, Identifier)], if_exists: bo
     Ok(())
 }
 
-fn set_options(table: &mut Table, properties: &[ast::Property]) -> Result<(), DdlError> {
+/// Gives `table` the options of `WITH`.
+pub(super) fn set_options(table: &mut Table, properties: &[ast::Property]) -> Result<(), DdlError> {
     let mut properties = Properties::new(properties);
     if properties.text("id")?.is_some() {
         return Err(DdlError::AlterTableId);

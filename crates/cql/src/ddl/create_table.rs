@@ -48,7 +48,6 @@ pub(super) fn create(context: &Context<'_>, statement: &ast::CreateTable, masks:
         None => context.environment.table_uuid,
     };
     let id = context.schema.next_table;
-    let next_table = id.0.checked_add(1).filter(|next| *next < SYSTEM_TABLE_IDS_FROM).ok_or(DdlError::TooManyTables(id.0))?;
     let resolver = TypeResolver { keyspace: Some(&keyspace.name), types: Some(&keyspace.types) };
     let masks = |column: MaskedColumn<'_>, mask: Option<&ast::ColumnMask>| masks(context, column, mask);
     let table = build(statement, &keyspace.name, resolver, &parameters, (id, uuid), &masks)?;
@@ -57,10 +56,16 @@ pub(super) fn create(context: &Context<'_>, statement: &ast::CreateTable, masks:
     if table.compact {
         check_compact(&table)?;
     }
+    added(context, keyspace, table)
+}
+
+/// The outcome in which `keyspace` has a new table, which has the next table's id.
+pub(super) fn added(context: &Context<'_>, keyspace: &Keyspace, table: Table) -> Result<Outcome, DdlError> {
     let name = table.name.clone();
     let mut keyspace = Keyspace::clone(keyspace);
     let mut schema = context.schema.clone();
-    schema.next_table = TableId(next_table);
+    let next_table = table.id.0.checked_add(1).filter(|next| *next < SYSTEM_TABLE_IDS_FROM);
+    schema.next_table = TableId(next_table.ok_or(DdlError::TooManyTables(table.id.0))?);
     let of_log = cdc::follow(context, &mut schema, &mut keyspace, None, &table)?;
     keyspace.tables.insert(name.clone(), Arc::new(table));
     let event = SchemaEvent { change: ChangeKind::Created, target: SchemaEventTarget::Table(name), keyspace: keyspace.name.clone() };

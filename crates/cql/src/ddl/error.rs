@@ -1,6 +1,7 @@
 //! Why a schema statement is refused, in Cassandra's words, misspellings included: clients and their tests match on them.
 
 mod cdc;
+mod copy;
 mod index;
 mod kind;
 mod replication;
@@ -11,6 +12,7 @@ mod types;
 mod view;
 
 pub use cdc::CdcError;
+pub use copy::CopyError;
 pub use index::IndexError;
 pub use kind::DdlErrorKind;
 pub use replication::ReplicationError;
@@ -225,6 +227,9 @@ pub enum DdlError {
     /// Why a statement about an index is refused.
     #[error(transparent)]
     Index(#[from] IndexError),
+    /// Why CREATE TABLE … LIKE is refused.
+    #[error(transparent)]
+    Copy(#[from] CopyError),
     /// Why a statement about change logs, or a table that has one, is refused.
     #[error(transparent)]
     Cdc(#[from] CdcError),

@@ -13,6 +13,7 @@ mod alter_table;
 mod cdc;
 mod change;
 mod compaction_value;
+mod copy_table;
 mod create_table;
 mod error;
 mod function;
@@ -37,8 +38,8 @@ mod view;
 pub use change::{Change, Environment, Outcome, SchemaEvent, SchemaEventTarget, content_version};
 pub use compaction_value::CompactionValueError;
 pub use error::{
-    CdcError, DdlError, DdlErrorKind, IndexError, PASSWORD_BYTES_MAX, ReplicationError, RoleError, RoutineError, TableOptionError,
-    TypeError, ViewError,
+    CdcError, CopyError, DdlError, DdlErrorKind, IndexError, PASSWORD_BYTES_MAX, ReplicationError, RoleError, RoutineError,
+    TableOptionError, TypeError, ViewError,
 };
 pub use limits::SYSTEM_TABLE_IDS_FROM;
 pub use options::{TableParameters, entry_compression, page_compression};
@@ -79,6 +80,7 @@ fn apply_to_schema(context: &Context<'_>, statement: &Statement) -> Result<Outco
         Statement::AlterKeyspace(alter) => keyspace::alter(context, alter),
         Statement::DropKeyspace(drop) => keyspace::drop(context, drop),
         Statement::CreateTable(create) => create_table::create(context, create, &mask::attached),
+        Statement::CopyTable(copy) => copy_table::copy(context, copy),
         Statement::AlterTable(alter) => alter_table::alter(context, alter),
         Statement::DropTable(drop) => alter_table::drop(context, drop),
         Statement::CreateIndex(create) => index::create(context, create),

@@ -3,7 +3,7 @@
 use super::change::{Change, Context, Outcome, SchemaEvent, SchemaEventTarget, content_version};
 use super::error::RoleError;
 use super::role::Asker;
-use super::{DdlError, function_permission};
+use super::{DdlError, copy_table, function_permission};
 use crate::language::ast::{
     self, GrantPermissions, Identifier, PermissionSet, QualifiedName, Resource as ResourceName, RevokePermissions, Statement,
 };
@@ -23,6 +23,10 @@ impl Asker<'_> {
     pub(super) fn check(&self, statement: &Statement) -> Result<(), DdlError> {
         for (permission, resource) in function_permission::needs(self.context, statement)? {
             self.rights().check(permission, &resource)?;
+        }
+        if let Statement::CopyTable(copy) = statement {
+            let keyspace = copy_table::source_keyspace(self.context, &copy.source)?;
+            self.rights().check(Permission::Select, &Resource::table(keyspace, copy.source.name.as_str()))?;
         }
         match self.needs(statement)? {
             Some((permission, resource)) => self.rights().check(permission, &resource),
@@ -45,6 +49,7 @@ impl Asker<'_> {
             Statement::AlterKeyspace(alter) => (Alter, keyspace(&alter.name)),
             Statement::DropKeyspace(drop) => (Drop, keyspace(&drop.name)),
             Statement::CreateTable(create) => (Create, tables(&create.name)?),
+            Statement::CopyTable(copy) => (Create, tables(&copy.name)?),
             Statement::AlterTable(alter) => (Alter, table(&alter.name)?),
             Statement::DropTable(drop) => (Drop, table(&drop.name)?),
             Statement::CreateIndex(create) => (Alter, table(&create.table)?),
@@ -122,10 +127,12 @@ impl Asker<'_> {
                 let name = create.name.as_str().to_owned();
                 vec![Resource::Keyspace(name.clone()), Resource::AllFunctionsIn(name)]
             }
-            Statement::CreateTable(create) => match self.context.keyspace_name(create.name.keyspace.as_ref()) {
-                Ok(keyspace) => vec![Resource::table(keyspace, create.name.name.as_str())],
-                Err(_) => Vec::new(),
-            },
+            Statement::CreateTable(ast::CreateTable { name, .. }) | Statement::CopyTable(ast::CopyTable { name, .. }) => {
+                match self.context.keyspace_name(name.keyspace.as_ref()) {
+                    Ok(keyspace) => vec![Resource::table(keyspace, name.name.as_str())],
+                    Err(_) => Vec::new(),
+                }
+            }
             Statement::CreateRole(create) => vec![Resource::Role(create.name.as_str().to_owned())],
             other => function_permission::made(self.context, other).into_iter().collect(),
         };

@@ -9,7 +9,7 @@ use crate::language::ast::{
     QualifiedName, Statement, TypeName,
 };
 use crate::system::is_system_keyspace;
-use model::{Schema, Table};
+use model::{DataType, Schema, Table};
 use std::sync::Arc;
 
 /// What a statement is warned of that makes `outcome` of `former`; `keyspace` is the session's.
@@ -30,6 +30,7 @@ pub fn check_definition(
         Statement::AlterKeyspace(alter) => made.replication(alter.name.as_str(), Some(former))?,
         Statement::DropKeyspace(_) => made.guard.feature(Feature::DropKeyspace, true)?,
         Statement::CreateTable(create) => made.table(create)?,
+        Statement::CopyTable(copy) => made.copied_table(&copy.name)?,
         Statement::AlterTable(alter) => made.altered_table(alter)?,
         Statement::DropTable(_) => made.guard.feature(Feature::DropTruncateTable, true)?,
         Statement::CreateIndex(create) => made.index(create)?,
@@ -63,12 +64,26 @@ impl Made<'_> {
     }
 
     fn table(&mut self, create: &CreateTable) -> Result<(), Violation> {
-        let name = create.name.name.as_str();
-        self.guard.limit(Limit::ColumnsPerTable, &name, create.columns.len() as u64)?;
+        self.new_table(create.name.name.as_str(), create.columns.len(), create.options.compact_storage)?;
+        create.columns.iter().try_for_each(|column| self.vectors("Column", &column.name, &column.type_name))
+    }
+
+    fn copied_table(&mut self, name: &QualifiedName) -> Result<(), Violation> {
+        let Some(table) = self.find(name).cloned() else { return Ok(()) };
+        self.new_table(&table.name, table.columns.len(), table.compact)?;
+        table.columns.iter().try_for_each(|column| match &column.data_type {
+            DataType::Vector(_, dimension) => {
+                self.guard.limit(Limit::VectorDimensions, &format!("Column {}", column.name), u64::from(*dimension))
+            }
+            _ => Ok(()),
+        })
+    }
+
+    fn new_table(&mut self, name: &str, columns: usize, is_compact: bool) -> Result<(), Violation> {
+        self.guard.limit(Limit::ColumnsPerTable, &name, columns as u64)?;
         let count = self.schema.tables().filter(|table| !is_system_keyspace(&table.keyspace)).count();
         self.guard.limit(Limit::Tables, &name, count as u64)?;
-        self.guard.feature(Feature::CompactTables, create.options.compact_storage)?;
-        create.columns.iter().try_for_each(|column| self.vectors("Column", &column.name, &column.type_name))
+        self.guard.feature(Feature::CompactTables, is_compact)
     }
 
     fn altered_table(&mut self, alter: &AlterTable) -> Result<(), Violation> {

@@ -296,7 +296,7 @@ fn random_statements_keep_the_schema_whole() {
         for _ in 0..60 {
             let mut pick = || parts[rng.below(parts.len() as u64) as usize];
             let (one, two, three) = (pick(), pick(), pick());
-            let text = match rng.below(10) {
+            let text = match rng.below(11) {
                 0 => format!("CREATE TYPE {one} ({two} {three}, y frozen<{one}>)"),
                 1 => format!("CREATE TYPE {one} ({two} {three})"),
                 2 => format!("ALTER TYPE {one} ADD {two} {three}"),
@@ -306,6 +306,7 @@ fn random_statements_keep_the_schema_whole() {
                 6 => format!("ALTER TABLE {one} ADD {two} {three}"),
                 7 => format!("ALTER TABLE {one} DROP {two}"),
                 8 => format!("ALTER TABLE {one} RENAME {two} TO {three}"),
+                9 => format!("CREATE TABLE {one} LIKE {two}"),
                 _ => format!("DROP TABLE {one}"),
             };
             // Refused or not: what comes out is a schema that the disk gives back.
@@ -404,4 +405,86 @@ fn types_and_options_of_compaction_are_refused_as_cassandra_refuses_them() {
             other => panic!("{text}: {other:?}"),
         }
     }
+}
+
+#[test]
+fn a_table_like_another_has_its_columns_and_options_and_nothing_else() {
+    let mut session = app();
+    session.all(&[
+        "CREATE TYPE inner (x int)",
+        "CREATE TYPE outer (i frozen<inner>, n text)",
+        "CREATE TABLE t (k int, c text, s int static, a int, gone int, o frozen<outer>, PRIMARY KEY (k, c)) \
+         WITH CLUSTERING ORDER BY (c DESC) AND comment = 'of t' AND gc_grace_seconds = 7",
+        "ALTER TABLE t DROP gone",
+        "CREATE INDEX ON t (a)",
+        "CREATE MATERIALIZED VIEW v AS SELECT k, c, a FROM t WHERE k IS NOT NULL AND c IS NOT NULL PRIMARY KEY (c, k)",
+        "CREATE TABLE l LIKE t WITH comment = 'of l' AND default_time_to_live = 60",
+    ]);
+    let (source, copy) = (session.schema.table("app", "t").unwrap().clone(), session.schema.table("app", "l").unwrap().clone());
+    let told = |table: &model::Table| {
+        let columns = table.columns.iter().map(|column| (column.name.clone(), column.kind, column.order, column.data_type.clone()));
+        columns.collect::<Vec<_>>()
+    };
+    assert_eq!(told(&source), told(&copy));
+    assert_eq!(copy.columns.iter().map(|column| column.id.0).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+    assert_ne!((source.id, source.uuid), (copy.id, copy.uuid));
+    assert!(copy.indexes.is_empty() && copy.views.is_empty() && copy.dropped_columns.is_empty());
+    let options = |name: &str| {
+        let table = session.schema.table("app", name).unwrap();
+        (table.options.comment.clone(), table.options.gc_grace_seconds, table.options.default_time_to_live)
+    };
+    assert_eq!((options("t"), options("l")), (("of t".into(), 7, 0), ("of l".into(), 7, 60)));
+    // What becomes of the source is nothing to the copy.
+    session.all(&["DROP MATERIALIZED VIEW v", "DROP TABLE t", "ALTER TABLE l ADD gone text", "CREATE TABLE IF NOT EXISTS l LIKE l"]);
+    assert_eq!(session.schema.table("app", "l").unwrap().column("gone").unwrap().1.id, ColumnId(5));
+}
+
+#[test]
+fn a_table_like_one_of_another_keyspace_has_that_keyspaces_types() {
+    let mut session = app();
+    session.all(&[
+        "CREATE TYPE inner (x int)",
+        "CREATE TYPE outer (i frozen<inner>, n text)",
+        "CREATE TABLE t (k int PRIMARY KEY, o map<int, frozen<outer>>)",
+        "CREATE KEYSPACE other WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+    ]);
+    let copy = "CREATE TABLE other.t LIKE t";
+    assert_eq!(invalid(&mut session, copy), "UDTs inner, outer do not exist in target keyspace 'other'.");
+    session.all(&["CREATE TYPE other.inner (x text)"]);
+    assert_eq!(
+        invalid(&mut session, copy),
+        "Target keyspace 'other' has same UDT name 'inner' as source keyspace 'app' but with different structure."
+    );
+    session.all(&["DROP TYPE other.inner", "CREATE TYPE other.inner (x int)", "CREATE TYPE other.outer (i frozen<inner>, n text)", copy]);
+    let DataType::Map(_, value, _) = &session.schema.table("other", "t").unwrap().columns[1].data_type else { panic!("no map") };
+    let DataType::Udt(user, Frozen::Yes) = &**value else { panic!("no user type") };
+    assert!(Arc::ptr_eq(user, &session.schema.keyspaces["other"].types["outer"]));
+    // A type in use cannot go.
+    assert!(session.run("DROP TYPE other.outer").is_err());
+}
+
+#[test]
+fn a_table_like_another_is_refused_in_cassandras_words() {
+    let mut session = app();
+    session.all(&[
+        "CREATE TABLE t (k int PRIMARY KEY, a int)",
+        "CREATE TABLE n (k int PRIMARY KEY, a counter)",
+        "CREATE MATERIALIZED VIEW v AS SELECT * FROM t WHERE k IS NOT NULL AND a IS NOT NULL PRIMARY KEY (a, k)",
+    ]);
+    for (text, message) in [
+        ("CREATE TABLE l LIKE nope.t", "Source Keyspace 'nope' doesn't exist"),
+        ("CREATE TABLE l LIKE system.local", "Source Keyspace 'system' doesn't exist"),
+        ("CREATE TABLE l LIKE nope", "Souce Table 'app.nope' doesn't exist"),
+        ("CREATE TABLE l LIKE v", "Cannot use CREATE TABLE LIKE on a materialized view 'app.v'."),
+        ("CREATE TABLE nope.l LIKE t", "Target Keyspace 'nope' doesn't exist"),
+    ] {
+        assert_eq!(invalid(&mut session, text), message, "{text}");
+    }
+    assert!(matches!(session.run("CREATE TABLE t LIKE n"), Err(CqlError::AlreadyExists { .. })));
+    assert!(matches!(session.run("CREATE TABLE system.l LIKE t"), Err(CqlError::Unauthorized(_))));
+    for syntax in ["CREATE TABLE l LIKE", "CREATE TABLE l LIKE t WITH", "CREATE TABLE l LIKE t WITH nope = 1", "CREATE TABLE LIKE t"] {
+        assert!(matches!(session.run(syntax), Err(CqlError::Syntax(_))), "{syntax}");
+    }
+    assert!(session.run("CREATE TABLE l LIKE n WITH default_time_to_live = 60").is_err());
+    assert!(session.run("CREATE TABLE l LIKE t WITH id = '2b9b2f9c-5f1c-11ee-8c99-0242ac120002'").is_err());
 }

@@ -130,6 +130,7 @@ fn functions_that_mask_cannot_be_dropped() {
     let mut session = session();
     session.all(&["CREATE TABLE a (k int MASKED WITH plus(7) PRIMARY KEY)", "ALTER TABLE t ALTER v MASKED WITH plus(1)"]);
     session.run("DROP AGGREGATE total").unwrap();
+    assert_eq!(error(&mut session, "CREATE TABLE other.t LIKE t"), "Masking function ks.plus doesn't belong to target keyspace 'other'.");
     assert_eq!(error(&mut session, "DROP FUNCTION plus"), "Function 'ks.plus' is still referenced by column masks in tables a, t");
     session.all(&["ALTER TABLE a ALTER k DROP MASKED"]);
     assert_eq!(error(&mut session, "DROP FUNCTION plus"), "Function 'ks.plus' is still referenced by column masks in tables t");

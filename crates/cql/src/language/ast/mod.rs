@@ -42,6 +42,8 @@ pub use relation::{CompareOperator, Comparison, InValues, Relation, RelationTarg
 pub use select::{OrderBy, OrderDirection, Ordering, Select, SelectKind, Selection};
 pub use selector::{CellAttribute, Selector, SelectorItem};
 pub use statement::{Statement, UnsupportedStatement};
-pub use table::{AlterTable, AlterTableOperation, ColumnDefinition, ColumnMask, CreateTable, DropTable, PrimaryKey, TableOptions};
+pub use table::{
+    AlterTable, AlterTableOperation, ColumnDefinition, ColumnMask, CopyTable, CreateTable, DropTable, PrimaryKey, TableOptions,
+};
 pub use term::{ArithmeticOperator, BindMarker, Literal, Term};
 pub use type_name::{NativeType, TypeName};

@@ -14,7 +14,7 @@ use super::{
     modification::{Batch, Delete, Insert, PruneView, Truncate, Update},
     name::Identifier,
     select::Select,
-    table::{AlterTable, CreateTable, DropTable},
+    table::{AlterTable, CopyTable, CreateTable, DropTable},
 };
 
 /// Any statement.
@@ -35,6 +35,7 @@ pub enum Statement {
     AlterKeyspace(AlterKeyspace),
     DropKeyspace(DropKeyspace),
     CreateTable(CreateTable),
+    CopyTable(CopyTable),
     AlterTable(AlterTable),
     DropTable(DropTable),
     CreateIndex(CreateIndex),

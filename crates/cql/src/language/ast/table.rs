@@ -23,6 +23,19 @@ pub struct CreateTable {
     pub options: TableOptions,
 }
 
+/// `CREATE TABLE … LIKE …`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CopyTable {
+    /// The table to make.
+    pub name: QualifiedName,
+    /// `IF NOT EXISTS`
+    pub if_not_exists: bool,
+    /// The table that it is to be like.
+    pub source: QualifiedName,
+    /// `WITH …`: options that it has instead of those of the source.
+    pub properties: Vec<Property>,
+}
+
 /// A column as CREATE TABLE and ALTER TABLE define it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnDefinition {

@@ -4,8 +4,8 @@ use super::{Parse, cursor::Parser, property::PropertyNames};
 use crate::language::{
     Statement,
     ast::{
-        AlterTable, AlterTableOperation, ColumnDefinition, ColumnMask, CreateTable, DropTable, Identifier, Literal, OrderDirection,
-        PrimaryKey, TableOptions,
+        AlterTable, AlterTableOperation, ColumnDefinition, ColumnMask, CopyTable, CreateTable, DropTable, Identifier, Literal,
+        OrderDirection, PrimaryKey, TableOptions,
     },
     keyword::Keyword,
     token::TokenKind,
@@ -16,6 +16,10 @@ impl Parser<'_> {
     pub(super) fn create_table(&mut self) -> Parse<Statement> {
         let if_not_exists = self.if_not_exists()?;
         let name = self.table_name()?;
+        if self.accept_word(Keyword::Like)? {
+            let source = self.table_name()?;
+            return Ok(Statement::CopyTable(CopyTable { name, if_not_exists, source, properties: self.optional_properties()? }));
+        }
         let mut columns = Vec::new();
         let mut primary_keys = Vec::new();
         self.expect(TokenKind::OpenParenthesis)?;

@@ -161,6 +161,7 @@ fn classify_definition(statement: &Statement) -> (Category, &'static str, Object
         Statement::AlterKeyspace(alter) => ("ALTER_KEYSPACE", Object::Keyspace(alter.name.as_str())),
         Statement::DropKeyspace(drop) => ("DROP_KEYSPACE", Object::Keyspace(drop.name.as_str())),
         Statement::CreateTable(create) => ("CREATE_TABLE", of(&create.name)),
+        Statement::CopyTable(copy) => ("CREATE_TABLE_LIKE", of(&copy.name)),
         Statement::AlterTable(alter) => ("ALTER_TABLE", of(&alter.name)),
         Statement::DropTable(drop) => ("DROP_TABLE", of(&drop.name)),
         Statement::CreateIndex(create) => ("CREATE_INDEX", of(&create.table)),
