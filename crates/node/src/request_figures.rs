@@ -3,6 +3,11 @@
 //! A request that waits has the time at which it began. One that is answered at once costs an addition: it is counted with the others of its
 //! turn when the turn ends, and has taken as long as that.
 
+use crate::latencies::Latencies;
+use crate::table_figures::{TableFigures, TableMeter, TableUse};
+use base::TableId;
+use std::sync::Arc;
+
 /// What a request is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestKind {
@@ -37,33 +42,15 @@ impl RequestKind {
 /// The protocols that have figures, by name.
 pub const MEASURED_PROTOCOLS: [&str; 3] = ["cql", "aerospike", "griddb"];
 
-/// The upper ends of the buckets of latencies, in microseconds; the last bucket has none.
-pub const LATENCY_BOUNDS_US: [u64; 18] =
-    [25, 50, 100, 200, 400, 800, 1_500, 3_000, 6_000, 12_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 5_000_000, 10_000_000];
-
-/// Requests by how long they took.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Latencies {
-    /// By bucket, as [`LATENCY_BOUNDS_US`] has them, and those that took longer.
-    pub buckets: [u64; LATENCY_BOUNDS_US.len() + 1],
-    /// All together.
-    pub sum_us: u64,
-}
-
-impl Latencies {
-    fn add(&mut self, us: u64, requests: u64) {
-        self.buckets[LATENCY_BOUNDS_US.partition_point(|bound| *bound < us)] += requests;
-        self.sum_us += us * requests;
-    }
-}
-
 /// The figures, by protocol and kind.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct RequestFigures {
     /// In the order of [`MEASURED_PROTOCOLS`] and [`RequestKind::ALL`].
     pub latencies: [[Latencies; RequestKind::ALL.len()]; MEASURED_PROTOCOLS.len()],
     /// Requests that were answered with an error, by protocol and the number that it has there.
     pub errors: [ErrorCounts; MEASURED_PROTOCOLS.len()],
+    /// Requests about one table, by table.
+    pub tables: Vec<(TableId, Arc<TableFigures>)>,
 }
 
 /// So many numbers of errors of a protocol are counted each by itself.
@@ -123,12 +110,25 @@ impl Class {
     }
 }
 
+/// A request that waits, or has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Measured {
+    /// Which figures it counts in.
+    pub(crate) class: Class,
+    /// What it does with a table.
+    pub(crate) table_use: TableUse,
+    pub(crate) began_us: u64,
+}
+
 /// Measures the requests of a core.
 #[derive(Debug)]
 pub(crate) struct RequestMeter {
     figures: RequestFigures,
+    /// By table.
+    pub(crate) tables: TableMeter,
     /// The request that is being started.
     class: Class,
+    table_use: TableUse,
     now_us: u64,
     /// Requests of this turn that were answered at once.
     at_once: [[u32; RequestKind::ALL.len()]; MEASURED_PROTOCOLS.len()],
@@ -137,13 +137,21 @@ pub(crate) struct RequestMeter {
 
 impl Default for RequestMeter {
     fn default() -> Self {
-        Self { figures: RequestFigures::default(), class: Class::CQL, now_us: 0, at_once: Default::default(), has_at_once: false }
+        Self {
+            figures: RequestFigures::default(),
+            tables: TableMeter::default(),
+            class: Class::CQL,
+            table_use: TableUse::NONE,
+            now_us: 0,
+            at_once: Default::default(),
+            has_at_once: false,
+        }
     }
 }
 
 impl RequestMeter {
-    pub(crate) fn figures(&self) -> &RequestFigures {
-        &self.figures
+    pub(crate) fn figures(&self) -> RequestFigures {
+        RequestFigures { tables: self.tables.figures().to_vec(), ..self.figures.clone() }
     }
 
     /// The time by which requests begin and end until it is set again.
@@ -155,6 +163,7 @@ impl RequestMeter {
     #[inline]
     pub(crate) fn start(&mut self, class: Class) {
         self.class = class;
+        self.table_use = TableUse::NONE;
     }
 
     /// It is of this kind, as has turned out.
@@ -163,9 +172,16 @@ impl RequestMeter {
         self.class.kind = kind;
     }
 
+    /// It is about a table, as has turned out.
+    #[inline]
+    pub(crate) fn set_table_use(&mut self, table_use: TableUse) {
+        self.table_use = table_use;
+    }
+
     /// It has been answered.
     #[inline]
     pub(crate) fn answered_at_once(&mut self) {
+        self.tables.answered_at_once(self.table_use);
         self.at_once[self.class.protocol][self.class.kind as usize] += 1;
         self.has_at_once = true;
     }
@@ -180,13 +196,14 @@ impl RequestMeter {
     }
 
     /// It waits: what [`RequestMeter::ended`] needs to know.
-    pub(crate) fn waits(&self) -> (Class, u64) {
-        (self.class, self.now_us)
+    pub(crate) fn waits(&self) -> Measured {
+        Measured { class: self.class, table_use: self.table_use, began_us: self.now_us }
     }
 
     /// One that waited has been answered.
-    pub(crate) fn ended(&mut self, (class, began_us): (Class, u64)) {
+    pub(crate) fn ended(&mut self, Measured { class, table_use, began_us }: Measured) {
         let us = self.now_us.saturating_sub(began_us);
+        self.tables.add(table_use, us, 1);
         self.figures.latencies[class.protocol][class.kind as usize].add(us, 1);
     }
 
@@ -215,6 +232,7 @@ impl RequestMeter {
                 all.add(us, u64::from(std::mem::take(counted)));
             }
         }
+        self.tables.end_turn(us);
         self.has_at_once = false;
     }
 
@@ -231,6 +249,8 @@ impl RequestMeter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::latencies::LATENCY_BOUNDS_US;
+    use crate::table_figures::TableRequest;
 
     #[test]
     fn requests_are_in_the_bucket_of_how_long_they_took() {
@@ -241,6 +261,7 @@ mod tests {
         meter.answered_at_once();
         meter.answered_at_once();
         meter.set_kind(RequestKind::Write);
+        meter.set_table_use(TableUse::new(TableId(7), TableRequest::Write));
         let waiting = meter.waits();
         meter.start(Class::AEROSPIKE);
         meter.answered_at_once_with(Some(4));
@@ -249,18 +270,22 @@ mod tests {
         meter.end_turn(1_026);
         assert!(!meter.has_at_once() && meter.at_once().is_none());
         meter.set_now(21_000_000);
-        meter.failed(waiting.0, 0x1000);
-        meter.failed(waiting.0, 0x1000);
+        meter.failed(waiting.class, 0x1000);
+        meter.failed(waiting.class, 0x1000);
         meter.ended(waiting);
-        let [cql, aerospike, griddb] = &meter.figures().latencies;
+        let figures = meter.figures();
+        let [cql, aerospike, griddb] = &figures.latencies;
         let [read, write, other] = RequestKind::ALL.map(|kind| kind as usize);
         assert_eq!((cql[read].buckets[1], cql[read].sum_us), (2, 52));
         assert_eq!((*cql[write].buckets.last().expect("buckets"), cql[write].sum_us), (1, 20_999_000));
         assert_eq!((aerospike[other].buckets[1], griddb), (1, &Default::default()));
-        let [of_cql, of_aerospike, of_griddb] = &meter.figures().errors;
+        let [of_cql, of_aerospike, of_griddb] = &figures.errors;
         assert_eq!((of_cql.by_code.as_slice(), of_aerospike.by_code.as_slice()), (&[(0x1000, 2)][..], &[(4, 1)][..]));
         assert_eq!(of_griddb.sum(), 0);
         assert!(LATENCY_BOUNDS_US.is_sorted());
+        // What another request did with a table is nothing to the one that was answered after it.
+        let of_tables: Vec<_> = figures.tables.iter().map(|(table, of)| (table.0, of.map(|of| of.latencies.count()))).collect();
+        assert_eq!(of_tables, [(7, [0, 0, 1])]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::cluster::{Asker, NOBODY, Place, Route};
 use crate::protocol::{AnyCoordinator, Reply};
-use crate::request_figures::{Class, RequestMeter};
+use crate::request_figures::{Measured, RequestMeter};
 pub(crate) use crate::request_id::RequestId;
 use crate::slow::{About, Watch};
 use crate::traces::TracedRequest;
@@ -28,7 +28,7 @@ pub(crate) struct Request {
     /// Bytes of memory it holds while it waits.
     pub(crate) bytes: usize,
     /// What it counts as, and since when; none if no client of this core has asked.
-    pub(crate) measured: Option<(Class, u64)>,
+    pub(crate) measured: Option<Measured>,
     /// Its trace, if its client has asked for one.
     pub(crate) traced: Option<Box<TracedRequest>>,
     /// What its reply warns of besides.
@@ -175,7 +175,8 @@ impl Requests {
         let mut request = self.discard(id)?;
         if let Some(measured) = request.measured {
             self.meter.ended(measured);
-            self.watch.ended(request.connection, std::mem::take(&mut request.about), measured, self.meter.now_us());
+            let began = (measured.class, measured.began_us);
+            self.watch.ended(request.connection, std::mem::take(&mut request.about), began, self.meter.now_us());
         }
         Some(request)
     }

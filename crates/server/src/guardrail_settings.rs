@@ -40,7 +40,8 @@ pub(crate) fn setting_of(name: &str) -> Option<GuardrailSetting> {
 }
 
 fn is_size(setting: GuardrailSetting) -> bool {
-    matches!(setting, GuardrailSetting::Warn(Limit::CollectionSize) | GuardrailSetting::Fail(Limit::CollectionSize))
+    let (GuardrailSetting::Warn(limit) | GuardrailSetting::Fail(limit)) = setting else { return false };
+    matches!(limit, Limit::CollectionSize | Limit::ColumnValueSize)
 }
 
 /// Reads the value of a setting.
@@ -123,6 +124,7 @@ fn exceeding(limit: Limit) -> &'static str {
         Limit::InSelectCartesianProduct => "A SELECT whose INs combine to more keys than this",
         Limit::CollectionSize => "A statement that writes more bytes than this to a collection",
         Limit::ItemsPerCollection => "A statement that writes more elements than this to a collection",
+        Limit::ColumnValueSize => "A statement that writes a value, or an element of a collection, of more bytes than this",
     }
 }
 

@@ -108,6 +108,7 @@ fn of_report(report: &Report, schema: &Schema, backups: &BackupFigures) -> Strin
         of_cluster(&mut out, report, cluster);
     }
     requests::write(&mut out, report);
+    requests::write_tables(&mut out, report, schema);
     requests::write_device(&mut out, report);
     engine::write(&mut out, report);
     engine::write_tables(&mut out, &report.cores, schema);

@@ -103,6 +103,14 @@ LIMITS = [
         "Detected collection l with 5 items, this exceeds the failure threshold of 4.",
     ),
     (
+        "column_value_size", 4, 8,
+        "INSERT INTO ks.one (k, l) VALUES (1, [1])",
+        "UPDATE ks.one SET m['abcdef'] = '' WHERE k = 1",
+        "Value of column 'm' has size 6, this exceeds the warning threshold of 4.",
+        "UPDATE ks.one SET m['a'] = 'bcdefghij' WHERE k = 1",
+        "Value of column 'm' has size 9, this exceeds the failure threshold of 8.",
+    ),
+    (
         # 4 bytes an element, and 36 for its cell.
         "collection_size", 120, 160,
         f"INSERT INTO ks.one (k, l) VALUES (1, {ELEMENTS.format('')})",
@@ -183,7 +191,7 @@ def user(everybody, schema):
 def make_schema(session):
     session.execute(KEYSPACE.format("ks"))
     session.execute("CREATE TABLE ks.t (k int, c int, d int, v int, PRIMARY KEY (k, c, d))")
-    session.execute("CREATE TABLE ks.one (k int PRIMARY KEY, v int, l list<int>)")
+    session.execute("CREATE TABLE ks.one (k int PRIMARY KEY, v int, l list<int>, m map<text, text>)")
     session.execute("CREATE TABLE ks.wide (k int PRIMARY KEY, a int, b int, c int)")
 
 

@@ -197,6 +197,32 @@ def test_cores_and_their_memory_are_in_system_views(run, table):
     assert cache == "frames" and size > 0 and hits <= requests
 
 
+def test_latencies_by_table_are_in_system_views(run, table):
+    keyspace, name = (full := table("k int, c int, v int, PRIMARY KEY (k, c)")).split(".")
+    for row in range(30):
+        run(f"INSERT INTO {full} (k, c, v) VALUES ({row % 3}, {row}, 1)")
+    for _ in range(5):
+        run(f"SELECT v FROM {full} WHERE k = 1 AND c = 1")
+    run(f"SELECT v FROM {full}")
+    run(f"BEGIN BATCH INSERT INTO {full} (k, c, v) VALUES (1, 1, 2); UPDATE {full} SET v = 3 WHERE k = 1 AND c = 2; APPLY BATCH")
+
+    def counts(whose):
+        def count(kind):
+            where = f"keyspace_name = '{keyspace}' AND table_name = '{name}'"
+            rows = list(run(f"SELECT count, max_ms, p50th_ms, p99th_ms, per_second FROM system_views.{whose}_{kind}_latency WHERE {where}"))
+            for _, max_ms, p50, p99, rate in rows:
+                assert 0 <= p50 <= p99 <= max_ms and rate >= 0
+            return rows[0][0] if rows else 0
+
+        return [count(kind) for kind in ("read", "scan", "write")]
+
+    # A core reports each second.
+    deadline = time.monotonic() + SECONDS_MAX
+    while counts("coordinator") != [5, 1, 31] and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert counts("coordinator") == counts("local") == [5, 1, 31]
+
+
 def test_a_custom_index_needs_a_class(run, table):
     with pytest.raises(ConfigurationException, match="Unable to find custom indexer class 'legacy_local_table'"):
         run(f"CREATE CUSTOM INDEX ON {table('k int PRIMARY KEY, v int')} (v)")

@@ -29,6 +29,8 @@ pub enum Limit {
     CollectionSize,
     /// Elements that a statement writes to a collection.
     ItemsPerCollection,
+    /// Bytes of a value, or of an element or key of a collection, that a statement writes.
+    ColumnValueSize,
 }
 
 /// A guardrail that switches something off.
@@ -70,7 +72,7 @@ macro_rules! names {
 
 impl Limit {
     /// All.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Keyspaces,
         Self::Tables,
         Self::ColumnsPerTable,
@@ -83,6 +85,7 @@ impl Limit {
         Self::InSelectCartesianProduct,
         Self::CollectionSize,
         Self::ItemsPerCollection,
+        Self::ColumnValueSize,
     ];
 
     fn names(self) -> [&'static str; 3] {
@@ -99,6 +102,7 @@ impl Limit {
             Self::InSelectCartesianProduct => names!("in_select_cartesian_product"),
             Self::CollectionSize => names!("collection_size"),
             Self::ItemsPerCollection => names!("items_per_collection"),
+            Self::ColumnValueSize => names!("column_value_size"),
         }
     }
 
@@ -124,7 +128,12 @@ impl Limit {
     pub(super) fn is_of_rows(self) -> bool {
         matches!(
             self,
-            Self::PageSize | Self::PartitionKeysInSelect | Self::InSelectCartesianProduct | Self::CollectionSize | Self::ItemsPerCollection
+            Self::PageSize
+                | Self::PartitionKeysInSelect
+                | Self::InSelectCartesianProduct
+                | Self::CollectionSize
+                | Self::ItemsPerCollection
+                | Self::ColumnValueSize
         )
     }
 
@@ -138,6 +147,9 @@ impl Limit {
             }
             Self::ItemsPerCollection => {
                 format!("Detected collection {what} with {value} items, this exceeds the {kind} threshold of {threshold}.")
+            }
+            Self::ColumnValueSize => {
+                format!("Value of column '{what}' has size {value}, this exceeds the {kind} threshold of {threshold}.")
             }
             Self::VectorDimensions => {
                 format!("{what} has a vector of {value} dimensions, this exceeds the {kind} threshold of {threshold}.")

@@ -6,8 +6,8 @@ use super::setting::Guardrails;
 use crate::exec::{BatchStatement, Bindings, Bound, Environment, Execution, partition_keys};
 use crate::plan::{Assignment, ClusteringPlan, KeyTerm, Modify, Select, Statement, Term, TupleKeys};
 use crate::value::{self, layout};
-use model::DataType;
 use model::operation::Context;
+use model::{Column, DataType};
 
 /// What Cassandra adds to the bytes of each cell: its timestamp and time to live.
 const CELL_BYTES: usize = 20;
@@ -126,24 +126,58 @@ fn is_paged(plan: &Select, page_size: u32, environment: &Environment<'_>) -> boo
 
 fn check_modify(guard: &mut Guard<'_>, plan: &Modify, environment: &Environment<'_>) -> Result<(), Violation> {
     guard.feature(Feature::UserTimestamps, plan.timestamp.is_some())?;
-    if !guard.measures(Limit::ItemsPerCollection) && !guard.measures(Limit::CollectionSize) {
+    if ![Limit::ItemsPerCollection, Limit::CollectionSize, Limit::ColumnValueSize].iter().any(|limit| guard.measures(*limit)) {
         return Ok(());
     }
     for (column, assignment) in plan.static_assignments.iter().chain(&plan.assignments) {
-        let column = &plan.table.columns[column.position];
-        if !column.data_type.is_collection() {
-            continue;
-        }
-        // Of what was there before nothing is known without reading it.
-        let (Assignment::Set(term) | Assignment::Append(term) | Assignment::Prepend(term)) = assignment else { continue };
-        if let Ok(Bound::Bytes(bytes)) = term.evaluate(environment) {
-            let bytes = value::normalize(&column.data_type, &bytes).unwrap_or_default();
-            let (items, size) = measured(&column.data_type, &bytes);
-            guard.limit(Limit::ItemsPerCollection, &column.name, items as u64)?;
-            guard.limit(Limit::CollectionSize, &column.name, size as u64)?;
-        }
+        check_assignment(guard, &plan.table.columns[column.position], assignment, environment)?;
     }
     Ok(())
+}
+
+/// Looks at what is written to a column: of what was there before nothing is known without reading it.
+fn check_assignment(
+    guard: &mut Guard<'_>,
+    column: &Column,
+    assignment: &Assignment,
+    environment: &Environment<'_>,
+) -> Result<(), Violation> {
+    match assignment {
+        Assignment::Set(term) | Assignment::Append(term) | Assignment::Prepend(term) => {
+            let Ok(Bound::Bytes(bytes)) = term.evaluate(environment) else { return Ok(()) };
+            let bytes = value::normalize(&column.data_type, &bytes).unwrap_or_default();
+            if column.data_type.is_collection() {
+                let (items, size) = measured(&column.data_type, &bytes);
+                guard.limit(Limit::ItemsPerCollection, &column.name, items as u64)?;
+                guard.limit(Limit::CollectionSize, &column.name, size as u64)?;
+            }
+            guard.limit(Limit::ColumnValueSize, &column.name, largest(&column.data_type, &bytes) as u64)
+        }
+        Assignment::SetElement(key, element) => {
+            [key, element].into_iter().try_for_each(|part| check_part(guard, column, part, environment))
+        }
+        Assignment::DeleteElement(part) | Assignment::SetField(_, part) => check_part(guard, column, part, environment),
+        Assignment::Remove(_) | Assignment::Delete | Assignment::Count { .. } => Ok(()),
+    }
+}
+
+/// Looks at an element, key or field by itself.
+fn check_part(guard: &mut Guard<'_>, column: &Column, part: &Term, environment: &Environment<'_>) -> Result<(), Violation> {
+    match part.evaluate(environment) {
+        Ok(Bound::Bytes(bytes)) => guard.limit(Limit::ColumnValueSize, &column.name, bytes.len() as u64),
+        _ => Ok(()),
+    }
+}
+
+/// The bytes of the largest cell that a value is written as, or of its key.
+fn largest(data_type: &DataType, bytes: &[u8]) -> usize {
+    let largest = match data_type {
+        _ if !data_type.is_multi_cell() => Some(bytes.len()),
+        DataType::Map(..) => layout::entries(bytes).map(|(key, value)| key.len().max(value.len())).max(),
+        DataType::Udt(..) => layout::fields(bytes).flatten().map(<[u8]>::len).max(),
+        _ => layout::elements(bytes).map(<[u8]>::len).max(),
+    };
+    largest.unwrap_or_default()
 }
 
 /// How many elements a collection has, and its bytes as Cassandra counts them.

@@ -196,6 +196,24 @@ const SYSTEM_VIEWS: &[&str] = &[
         WITH comment = 'storage-attached indexes'",
     "CREATE TABLE thread_pools (name text PRIMARY KEY, active_tasks int, active_tasks_limit int, blocked_tasks bigint,
         blocked_tasks_all_time bigint, completed_tasks bigint, pending_tasks int) WITH comment = 'what cores are doing'",
+    "CREATE TABLE coordinator_read_latency (keyspace_name text, table_name text, count bigint, max_ms double, p50th_ms double,
+        p99th_ms double, per_second double, PRIMARY KEY ((keyspace_name, table_name)))
+        WITH comment = 'reads by table, as this node was asked for them'",
+    "CREATE TABLE coordinator_scan_latency (keyspace_name text, table_name text, count bigint, max_ms double, p50th_ms double,
+        p99th_ms double, per_second double, PRIMARY KEY ((keyspace_name, table_name)))
+        WITH comment = 'scans by table, as this node was asked for them'",
+    "CREATE TABLE coordinator_write_latency (keyspace_name text, table_name text, count bigint, max_ms double, p50th_ms double,
+        p99th_ms double, per_second double, PRIMARY KEY ((keyspace_name, table_name)))
+        WITH comment = 'writes by table, as this node was asked for them'",
+    "CREATE TABLE local_read_latency (keyspace_name text, table_name text, count bigint, max_ms double, p50th_ms double,
+        p99th_ms double, per_second double, PRIMARY KEY ((keyspace_name, table_name)))
+        WITH comment = 'reads by table, as coordinator_read_latency has them'",
+    "CREATE TABLE local_scan_latency (keyspace_name text, table_name text, count bigint, max_ms double, p50th_ms double,
+        p99th_ms double, per_second double, PRIMARY KEY ((keyspace_name, table_name)))
+        WITH comment = 'scans by table, as coordinator_scan_latency has them'",
+    "CREATE TABLE local_write_latency (keyspace_name text, table_name text, count bigint, max_ms double, p50th_ms double,
+        p99th_ms double, per_second double, PRIMARY KEY ((keyspace_name, table_name)))
+        WITH comment = 'writes by table, as coordinator_write_latency has them'",
     // These are TarnDB's own.
     "CREATE TABLE hot_partitions (keyspace_name text, table_name text, partition_token bigint, core int, partition_key text, requests_per_second double,
         samples bigint, share double, PRIMARY KEY ((keyspace_name, table_name), partition_token, core))

@@ -1,7 +1,24 @@
-//! What a node is asked for: slow requests, hot partitions, and by limited roles.
+//! What a node is asked for: how long it takes by table, slow requests, hot partitions, and by limited roles.
 
 use super::node_view::NodeView;
 use super::row::{RowBuilder, bigint, double, inet, int, text, timestamp};
+
+/// Requests of one kind, by table.
+pub(super) fn latencies(view: &NodeView<'_>, rows: &mut RowBuilder<'_>) {
+    let ms = |us: f64| double(us / 1_000.0);
+    for table in view.schema.tables() {
+        let Some(figures) = view.table_latencies.iter().find(|figures| figures.table == table.id) else { continue };
+        rows.row([
+            ("keyspace_name", text(&table.keyspace)),
+            ("table_name", text(&table.name)),
+            ("count", count(figures.count)),
+            ("max_ms", ms(figures.max_us as f64)),
+            ("p50th_ms", ms(figures.p50_us)),
+            ("p99th_ms", ms(figures.p99_us)),
+            ("per_second", double(figures.per_second)),
+        ]);
+    }
+}
 
 pub(super) fn slow_queries(view: &NodeView<'_>, rows: &mut RowBuilder<'_>) {
     for slow in view.slow_requests {

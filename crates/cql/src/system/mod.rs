@@ -25,7 +25,7 @@ mod versions;
 
 pub use catalog::{Catalog, catalog, keyspace, table};
 pub use definitions::{is_system_keyspace, is_virtual_keyspace};
-pub use node_view::{CoreFigures, HotPartition, NodeView, PeerView, RING_TOKENS, RoleUsage, TableSize, ring_tokens};
+pub use node_view::{CoreFigures, HotPartition, NodeView, PeerView, RING_TOKENS, RoleUsage, TableLatency, TableSize, ring_tokens};
 pub use row::SystemRow;
 pub use versions::{CQL_VERSION, NATIVE_PROTOCOL_VERSION, PARTITIONER, RELEASE_VERSION};
 
@@ -64,6 +64,15 @@ pub fn rows(table: &Table, view: &NodeView<'_>, visit: &mut dyn FnMut(SystemRow)
         ("system_views", "caches") => core_tables::caches(view, &mut rows),
         ("system_views", "clients") => node_tables::clients(view, &mut rows),
         ("system_views", "disk_usage") => estimates::disk_usage(view, &mut rows),
+        (
+            "system_views",
+            "coordinator_read_latency"
+            | "coordinator_scan_latency"
+            | "coordinator_write_latency"
+            | "local_read_latency"
+            | "local_scan_latency"
+            | "local_write_latency",
+        ) => load_tables::latencies(view, &mut rows),
         ("system_views", "hot_partitions") => load_tables::hot_partitions(view, &mut rows),
         ("system_views", "role_limits") => load_tables::role_limits(view, &mut rows),
         ("system_views", "sai_column_indexes") => node_tables::sai_column_indexes(view, &mut rows),

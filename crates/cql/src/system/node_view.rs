@@ -50,6 +50,8 @@ pub struct NodeView<'a> {
     pub built_indexes: &'a [TableId],
     /// How large tables are on this node, by ascending id; in a cluster, those of their slots that it is the primary of.
     pub table_sizes: &'a [(TableId, TableSize)],
+    /// For a table of latencies: what it tells, by table.
+    pub table_latencies: &'a [TableLatency],
     /// What its cores have done.
     pub cores: &'a [CoreFigures],
 }
@@ -69,6 +71,23 @@ pub struct CoreFigures {
     pub device_reads: u64,
     /// Bytes of its log that are in memory.
     pub frame_bytes: u64,
+}
+
+/// Requests of one kind that clients have made about a table.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TableLatency {
+    /// The table.
+    pub table: TableId,
+    /// How many.
+    pub count: u64,
+    /// How long the longest took.
+    pub max_us: u64,
+    /// How long half of them took at most.
+    pub p50_us: f64,
+    /// How long 99 in a hundred took at most.
+    pub p99_us: f64,
+    /// How many there are each second, of late.
+    pub per_second: f64,
 }
 
 /// How large a table is, nearly.

@@ -225,6 +225,37 @@ fn bytes_of_collections_are_counted_as_cassandra_counts_them() {
 }
 
 #[test]
+fn the_largest_value_of_a_column_counts_and_of_collections_the_largest_element() {
+    let guarded = Guarded::limited(Limit::ColumnValueSize, 3, 5);
+    let warned = |column: &str, size: u32| {
+        format!(
+            "Guardrail column_value_size violated: Value of column '{column}' has size {size}, this exceeds the warning threshold of 3."
+        )
+    };
+    let refused = |column: &str, size: u32| {
+        format!(
+            "Guardrail column_value_size violated: Value of column '{column}' has size {size}, this exceeds the failure threshold of 5."
+        )
+    };
+    for (text, told) in [
+        ("INSERT INTO one (k, v) VALUES (1, 1)", Ok(vec![warned("v", 4)])),
+        ("INSERT INTO one (k, v) VALUES (1, null)", Ok(Vec::new())),
+        ("INSERT INTO one (k, s) VALUES (1, {'a', 'bcd', 'ef'})", Ok(Vec::new())),
+        ("INSERT INTO one (k, s) VALUES (1, {'a', 'bcde', 'ef'})", Ok(vec![warned("s", 4)])),
+        ("INSERT INTO one (k, s) VALUES (1, {'a', 'bcdefg'})", Err(refused("s", 6))),
+        ("UPDATE one SET m = m + {'abcdefg': ''} WHERE k = 1", Err(refused("m", 7))),
+        ("UPDATE one SET m['a'] = 'bcdef' WHERE k = 1", Ok(vec![warned("m", 5)])),
+        ("UPDATE one SET m['abcdef'] = '' WHERE k = 1", Err(refused("m", 6))),
+        ("DELETE m['abcdef'] FROM one WHERE k = 1", Err(refused("m", 6))),
+        ("DELETE m FROM one WHERE k = 1", Ok(Vec::new())),
+        // A frozen one is one value: a count, and each element with its length.
+        ("INSERT INTO one (k, f) VALUES (1, [1])", Err(refused("f", 12))),
+    ] {
+        assert_eq!(guarded.told(text), told, "{text}");
+    }
+}
+
+#[test]
 fn statements_of_a_batch_are_checked_with_their_own_values() {
     let guarded = Guarded::limited(Limit::ItemsPerCollection, 2, 3);
     let prepared = guarded.prepare("INSERT INTO one (k, l) VALUES (1, ?)");

@@ -1,7 +1,7 @@
 //! The system's tables: that they are those drivers expect, and what is in them.
 
 use crate::schema_support::{Session, view};
-use cql::system::{self, CoreFigures, HotPartition, NodeView, RoleUsage, SystemRow, TableSize};
+use cql::system::{self, CoreFigures, HotPartition, NodeView, RoleUsage, SystemRow, TableLatency, TableSize};
 use cql::wire::ProtocolVersion;
 use cql::{ConnectedClient, Encryption, SlowRequest, language, value};
 use model::{ColumnKind, Limit, Order, RoleLimits, Schema, Table};
@@ -99,7 +99,16 @@ fn every_value_of_every_row_is_one_of_its_columns_type_and_every_key_is_there() 
     let sizes: Vec<_> = session.schema.tables().map(|table| (table.id, TableSize { partitions: 1_000, partition_bytes: 100 })).collect();
     let settings = [("memory_limit".to_owned(), "512 MiB".to_owned())];
     let cores = [CoreFigures { reads: 100, device_reads: 25, ..CoreFigures::default() }];
-    let view = NodeView { clients: &clients, settings: &settings, table_sizes: &sizes, cores: &cores, ..view(&session.schema) };
+    let latency = |table: &Arc<Table>| TableLatency { table: table.id, count: 9, max_us: 70, p50_us: 20.5, p99_us: 60.0, per_second: 0.5 };
+    let latencies: Vec<_> = session.schema.tables().map(latency).collect();
+    let view = NodeView {
+        clients: &clients,
+        settings: &settings,
+        table_sizes: &sizes,
+        table_latencies: &latencies,
+        cores: &cores,
+        ..view(&session.schema)
+    };
     let mut filled = BTreeSet::new();
     for table in all_tables() {
         let mut keys = BTreeSet::new();
@@ -131,7 +140,13 @@ fn every_value_of_every_row_is_one_of_its_columns_type_and_every_key_is_there() 
         "system_schema.types",
         "system_views.caches",
         "system_views.clients",
+        "system_views.coordinator_read_latency",
+        "system_views.coordinator_scan_latency",
+        "system_views.coordinator_write_latency",
         "system_views.disk_usage",
+        "system_views.local_read_latency",
+        "system_views.local_scan_latency",
+        "system_views.local_write_latency",
         "system_views.settings",
         "system_views.thread_pools",
         "system_virtual_schema.columns",

@@ -1,9 +1,18 @@
 //! How many requests clients have made, and how long they and operations of the device took: on all cores together.
 
+use super::engine::escaped;
 use super::family::family;
-use ::node::{CoreReport, DISK_BOUNDS_US, DiskHistogram, LATENCY_BOUNDS_US, Latencies, MEASURED_PROTOCOLS, Report, RequestKind};
+use ::node::{
+    CoreReport, DISK_BOUNDS_US, DiskHistogram, LATENCY_BOUNDS_US, Latencies, MEASURED_PROTOCOLS, Report, RequestKind, TableRequest,
+    by_table,
+};
+use model::Schema;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write;
+
+/// So many pairs of table and kind have figures.
+const SERIES_MAX: usize = 300;
 
 pub(super) fn write(out: &mut String, report: &Report) {
     let name = "tarndb_request_duration_seconds";
@@ -22,6 +31,29 @@ pub(super) fn write(out: &mut String, report: &Report) {
         by_code.map(move |(code, errors)| (format!("{{protocol=\"{name}\",code=\"{}\"}}", code_name(protocol, code)), errors))
     });
     family(out, "tarndb_request_errors_total", "counter", help, errors);
+}
+
+/// Requests about the tables that most are about.
+pub(super) fn write_tables(out: &mut String, report: &Report, schema: &Schema) {
+    let mut all = Vec::new();
+    for request in TableRequest::ALL {
+        let sums = by_table(report.cores.iter().map(|core| &core.requests.tables), request);
+        let known = schema.tables().filter_map(|table| Some((table, request, *sums.get(&table.id)?)));
+        all.extend(known.filter(|(.., figures)| figures.latencies.count() > 0));
+    }
+    all.sort_unstable_by_key(|(table, request, figures)| (Reverse(figures.latencies.count()), table.id, *request as usize));
+    all.truncate(SERIES_MAX);
+    let mut of_each = |name: &str, help: &str, figure: fn(&Latencies) -> f64| {
+        let values = all.iter().map(|(table, request, figures)| {
+            let (keyspace, name, kind) = (escaped(&table.keyspace), escaped(&table.name), request.name());
+            (format!("{{keyspace=\"{keyspace}\",table=\"{name}\",kind=\"{kind}\"}}"), figure(&figures.latencies))
+        });
+        family(out, name, "counter", help, values);
+    };
+    let help = "Requests of clients about one table, of the tables with the most: reads of partitions, scans and writes.";
+    of_each("tarndb_table_requests_total", help, |latencies| latencies.count() as f64);
+    let help = "How long these took together.";
+    of_each("tarndb_table_request_seconds_total", help, |latencies| latencies.sum_us as f64 / 1e6);
 }
 
 /// The number of those that are not counted each by itself.
@@ -52,8 +84,7 @@ fn code_name(protocol: usize, code: i32) -> String {
 pub(crate) fn latencies(report: &Report, protocol: usize, kind: RequestKind) -> Latencies {
     let cores = report.cores.iter().map(|core| &core.requests.latencies[protocol][kind as usize]);
     cores.fold(Latencies::default(), |mut all, core| {
-        all.sum_us += core.sum_us;
-        all.buckets.iter_mut().zip(core.buckets).for_each(|(all, one)| *all += one);
+        all.merge(core);
         all
     })
 }

@@ -39,6 +39,7 @@ fn metrics_tell_of_rows_tables_and_connections() {
         // A core writes its figures about once a second: those of a moment before do not have the read.
         let is_there = |line: &str| reply.lines().any(|found| found == line);
         if is_there(&format!(r#"tarndb_table_partitions{{keyspace="k",table="t"}} {ROWS}"#))
+            && is_there(&format!(r#"tarndb_table_requests_total{{keyspace="k",table="t",kind="write"}} {ROWS}"#))
             && is_there("tarndb_connections{core=\"0\"} 1")
             && is_there(r#"tarndb_request_duration_seconds_count{protocol="cql",kind="read"} 1"#)
         {

@@ -104,6 +104,7 @@ pub fn view(schema: &Schema) -> NodeView<'_> {
         settings: &[],
         built_indexes: &[],
         table_sizes: &[],
+        table_latencies: &[],
         cores: &[],
     }
 }

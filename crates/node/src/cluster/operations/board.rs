@@ -14,6 +14,7 @@ use crate::hot;
 use crate::limits::RoleUses;
 use crate::represented::RepresentedClients;
 use crate::slow::SlowLog;
+use crate::table_figures::{TableLatencies, TableRequest, by_table};
 use crate::traces::Traces;
 use base::{CoreId, TableId};
 use cql::system::HotPartition;
@@ -198,6 +199,11 @@ impl Board {
             sums.entry(*table).or_default().add(*sizes);
         }
         sums
+    }
+
+    /// Requests of a kind by table, on all cores together, as they were about a second ago.
+    pub(crate) fn table_latencies(&self, request: TableRequest) -> BTreeMap<TableId, TableLatencies> {
+        by_table(self.lock().cores.values().map(|core| &core.requests.tables), request)
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {

@@ -50,6 +50,7 @@ impl Core {
     pub(crate) fn write_report(&mut self, now_us: u64) -> bool {
         self.note_room();
         self.measure_tables();
+        self.requests.meter.tables.rate(now_us, &self.schema);
         let Some(board) = self.config.board.as_deref() else { return true };
         if let Some(cluster) = &mut self.cluster {
             cluster.sample_rebuilds(now_us);
@@ -139,7 +140,7 @@ impl Core {
             view_slots_left: self.protocols.cql.view_builds.slots_left(),
             views_behind: self.protocols.cql.view_updates.behind(),
             engine: stats,
-            requests: self.requests.meter.figures().clone(),
+            requests: self.requests.meter.figures(),
             connections: self.connections.count(),
             requests_waiting: self.requests.waiting() as u64,
             waiting_bytes: self.requests.bytes() as u64,

@@ -20,6 +20,7 @@ use crate::request_figures::{Class, RequestKind};
 use crate::requests::{REQUEST_BYTES, Request, Work as Waiting};
 use crate::schema_changes::{SchemaAction, SchemaOutcome, SchemaRequest};
 use crate::slow::{Subject, Waited};
+use crate::table_figures::TableUse;
 use aerospike::ResultCode;
 use aerospike::exec::{self, Need, Options, RecordCoordinator, Shape, Work};
 use aerospike::index::IndexChange;
@@ -229,6 +230,7 @@ impl<R: Reactor<Message = Message>> Records<'_, R> {
                 // What has come from elsewhere goes back there.
                 let is_routed = cluster.is_some() && asker.is_none();
                 core.requests.meter.set_kind(RequestKind::of(record.is_write()));
+                core.requests.meter.set_table_use(TableUse::of(table, record.is_write()));
                 let owner = token.slot().core(core.cores);
                 if owner == core.core {
                     // The hot path: this core owns the record.

@@ -19,7 +19,10 @@ use crate::protocol::{AnyCoordinator, Reply};
 use crate::request_figures::{Class, RequestKind};
 use crate::requests::{REQUEST_BYTES, Request};
 use crate::slow::{Subject, Waited};
+use crate::table_figures::{TableRequest, TableUse};
 use crate::tracing::waiting_for;
+use base::TableId;
+use cql::ddl::SYSTEM_TABLE_IDS_FROM;
 use cql::exec::{Execution, Options, Work, check_query, check_serial, start};
 use cql::language::has_more_tokens;
 use cql::plan::{self, Prepared, Statement};
@@ -170,6 +173,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         let core = &mut *self.core;
         let Some(prepared) = core.protocols.cql.statements.get(execute.id, &core.schema) else { return Err(unprepared(execute.id)) };
         core.requests.meter.set_kind(kind_of(&prepared.statement));
+        core.requests.meter.set_table_use(table_use(&prepared.statement));
         if client.role.is_some() {
             core.protocols.cql.rights.check(core.config.checks_permissions, &core.schema, client, prepared)?;
             if core.limits.is_limited() && !is_virtual(prepared) {
@@ -268,6 +272,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
             guarded::check(gate, client, &execution, &context)?;
         }
         self.core.requests.meter.set_kind(kind_of(&prepared.statement));
+        self.core.requests.meter.set_table_use(table_use(&prepared.statement));
         let work = if is_virtual(&prepared) { Work::Other } else { start(&execution, &context)? };
         self.run(client, header, &wire::Request::Query(*query), (&execution, work), weight(&prepared), &context, out)
     }
@@ -340,6 +345,28 @@ fn unprepared(given: &[u8]) -> CqlError {
 /// Whether a statement is about tables that have no shard.
 fn is_virtual(prepared: &Prepared) -> bool {
     prepared.table.as_ref().is_some_and(|(keyspace, _)| system::is_system_keyspace(keyspace))
+}
+
+/// What a statement does with a table, unless that is one of the system's; of a batch if all of it is about one.
+#[inline]
+pub(super) fn table_use(statement: &Statement) -> TableUse {
+    let (table, request) = match statement {
+        Statement::Select(select) if select.partition.is_empty() => (select.table.id, TableRequest::Scan),
+        Statement::Select(select) => (select.table.id, TableRequest::Read),
+        Statement::Modify(modify) => (modify.table.id, TableRequest::Write),
+        Statement::Batch(batch) => match one_table(batch.statements.iter().map(|modify| modify.table.id)) {
+            Some(table) => (table, TableRequest::Write),
+            None => return TableUse::NONE,
+        },
+        _ => return TableUse::NONE,
+    };
+    if table.0 < SYSTEM_TABLE_IDS_FROM { TableUse::new(table, request) } else { TableUse::NONE }
+}
+
+/// The table that all are.
+pub(super) fn one_table(mut tables: impl Iterator<Item = TableId>) -> Option<TableId> {
+    let first = tables.next()?;
+    tables.all(|other| other == first).then_some(first)
 }
 
 /// What a statement counts as in figures.

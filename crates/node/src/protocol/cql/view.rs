@@ -2,10 +2,11 @@
 
 use crate::cluster::{Board, CoreReport};
 use crate::core::Core;
+use crate::table_figures::{TableLatencies, TableRequest};
 use base::TableId;
 use cql::CqlError;
 use cql::exec::{Execution, MemoryStore};
-use cql::system::{self, CoreFigures, NodeView, TableSize};
+use cql::system::{self, CoreFigures, NodeView, TableLatency, TableSize};
 use cql::wire::TABLETS_ROUTING;
 use engine::TableSizes;
 use model::Table;
@@ -66,6 +67,7 @@ impl Core {
             settings: &[],
             built_indexes: &[],
             table_sizes: &[],
+            table_latencies: &[],
             cores: &[],
         }
     }
@@ -102,6 +104,7 @@ impl Core {
             let hot = board_of(table, "hot_partitions").map(|board| board.hot_partitions(context.now.monotonic_us)).unwrap_or_default();
             let tells_of_cores = ["caches", "thread_pools"].into_iter().find_map(|name| board_of(table, name));
             let figures = tells_of_cores.map(|board| cores(board)).unwrap_or_default();
+            let latencies = self.latencies(table);
             let clients = board_of(table, "clients").map(|board| board.clients()).unwrap_or_default();
             let settings = settings(table);
             let shows_limits = (&*table.keyspace, &*table.name) == ("system_views", "role_limits");
@@ -119,6 +122,7 @@ impl Core {
                     settings: &settings,
                     built_indexes: &built_indexes,
                     table_sizes: &table_sizes,
+                    table_latencies: &latencies,
                     cores: &figures,
                     ..self.view()
                 },
@@ -131,6 +135,24 @@ impl Core {
         }
         outcome?;
         store.run(execution, context, out)
+    }
+
+    /// What a table of latencies tells.
+    fn latencies(&self, table: &Table) -> Vec<TableLatency> {
+        let (Some(board), "system_views", Some(name)) = (&self.config.board, &*table.keyspace, table.name.strip_suffix("_latency")) else {
+            return Vec::new();
+        };
+        let request = TableRequest::ALL.into_iter().find(|request| name.ends_with(request.name()));
+        let all = request.map(|request| board.table_latencies(request)).unwrap_or_default();
+        let figures = |(table, all): (TableId, TableLatencies)| TableLatency {
+            table,
+            count: all.latencies.count(),
+            max_us: all.max_us,
+            p50_us: all.percentile_us(0.5),
+            p99_us: all.percentile_us(0.99),
+            per_second: all.per_second,
+        };
+        all.into_iter().filter(|(_, all)| all.latencies.count() > 0).map(figures).collect()
     }
 }
 

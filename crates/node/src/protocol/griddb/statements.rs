@@ -19,6 +19,7 @@ use crate::request_figures::{Class, RequestKind};
 use crate::requests::{REQUEST_BYTES, Request, Work};
 use crate::schema_changes::{SchemaAction, SchemaOutcome, SchemaRequest};
 use crate::slow::{Subject, Waited};
+use crate::table_figures::TableUse;
 use base::{BufferPool, CoreId};
 use cql::wire::Consistency;
 use griddb::exec::{self, Execution};
@@ -180,6 +181,8 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         core.admit(RequestKind::of(execution.is_write())).map_err(|over| over_limit(&over))?;
         let subject = || execution.table().map_or(Subject::Unknown, Subject::Table);
         core.requests.meter.set_kind(RequestKind::of(execution.is_write()));
+        let table_use = |table| TableUse::of(table, execution.is_write());
+        core.requests.meter.set_table_use(execution.table().map_or(TableUse::NONE, table_use));
         let owner = token.slot().core(core.cores);
         if owner == core.core {
             // The hot path: this core owns the container.
