@@ -1,4 +1,4 @@
-"""The least of a GridDB client: one container of LONG and STRING, one statement at a time."""
+"""The least of a GridDB client, and of this server's SQL as one: one container of LONG and STRING, one statement at a time."""
 
 import hashlib
 import socket
@@ -7,6 +7,8 @@ import struct
 MAGIC = 65_021_048
 CONNECT, LOGIN, PARTITION_ADDRESS, PUT_CONTAINER, GET_ROW, PUT_ROW = 100, 102, 104, 107, 120, 124
 PARTITION = 5
+# This server's own options with PUT_CONTAINER.
+OWN_GROUP, RENAMING_OPTION = 29_000, 29_004
 # Of a frame's header, and of the head of a reply: statement, number, status.
 HEADER_BYTES, REPLY_HEAD_BYTES = 20, 13
 SECONDS_MAX = 120
@@ -36,11 +38,19 @@ class GridClient:
         reply = self.ask(PUT_CONTAINER, struct.pack("<i", 0) + b"\x09\0\x03t\0" + b"\0\0" + columns + text(""))
         return struct.unpack_from("<q", reply, 4)[0]
 
+    def rename(self, former: str, name: str) -> int:
+        """Gives one of its columns another name, as SQL does; the version of its schema."""
+        value = struct.pack("<h", RENAMING_OPTION) + text(former) + text(name)
+        options = struct.pack("<hi", OWN_GROUP, len(value)) + value
+        columns = struct.pack("<i", 2) + text("id") + b"\5\0" + text("text") + b"\0\0" + struct.pack("<hh", 1, 0)
+        reply = self.ask(PUT_CONTAINER, struct.pack("<i", len(options)) + options + b"\x09\0\x03t\0" + b"\0\0" + columns + text(""))
+        return struct.unpack_from("<i", reply)[0]
+
     def put(self, container: int, key: int):
         self.ask(PUT_ROW, head(container) + bytes(9) + struct.pack("<q", key) + b"\x03\x07one")
 
-    def has(self, container: int, key: int) -> bool:
-        return self.ask(GET_ROW, head(container) + struct.pack("<q", key))[0] == 1
+    def has(self, container: int, key: int, version: int = 0) -> bool:
+        return self.ask(GET_ROW, head(container, version) + struct.pack("<q", key))[0] == 1
 
     def owner(self, partition: int) -> tuple[str, int]:
         """Where a partition's statements should go."""
@@ -80,6 +90,6 @@ def text(of: str) -> bytes:
     return struct.pack("<i", len(data)) + data
 
 
-def head(container: int) -> bytes:
+def head(container: int, version: int = 0) -> bytes:
     """What statements about rows begin with: no session, no transaction, no options."""
-    return struct.pack("<q34x", container)
+    return struct.pack("<q24xi6x", container, version)

@@ -7,7 +7,8 @@ import pytest
 
 import server as servers
 from application import Application
-from griddb_frames import GridClient
+from cassandra import InvalidRequest
+from griddb_frames import GridClient, Refused
 from nodes import until
 from test_routing import forwarded
 
@@ -134,6 +135,37 @@ def test_sums_are_right_and_clients_of_sql_go_on_when_a_node_fails(cluster, tabl
     assert not any(line.startswith("error") for line in lines), said
     counted = running.counted()
     assert counted["wrong"] == 0 and counted["queries"] > 3 and counted["gap_ms"] < 60_000, said
+
+
+def test_a_renamed_column_is_so_at_every_member(cluster):
+    """At once, and at a member that was away."""
+    first = GridClient(cluster.nodes[0].address, cluster.griddb_port, "ann", "ann")
+    container = first.put_container()
+    first.put(container, 1)
+    assert first.rename("text", "Note") == 1
+
+    def assert_renamed(node, former: str, name: str, version: int):
+        client = GridClient(node.address, cluster.griddb_port, "ann", "ann")
+        with pytest.raises(Refused) as refused:
+            client.has(container, 1, version - 1)
+        assert refused.value.args[0] == 10_017
+        assert client.has(container, 1, version)
+        client.close()
+        with cluster.session([node], only=True) as session:
+            assert [getattr(row, name) for row in session.execute(f"SELECT {name} FROM public.t")] == ["one"]
+            with pytest.raises(InvalidRequest):
+                session.execute(f"SELECT {former} FROM public.t")
+
+    for node in cluster.nodes:
+        assert_renamed(node, "text", "note", 1)
+    away = cluster.nodes[2]
+    away.kill()
+    assert first.rename("note", "text") == 2
+    away.start()
+    cluster.settle()
+    for node in cluster.nodes:
+        assert_renamed(node, "note", "text", 2)
+    first.close()
 
 
 def rows_in_cql(cluster, container: str) -> int:

@@ -11,7 +11,7 @@ use griddb::client::ContainerId;
 use griddb::partitioning::Division;
 use griddb::schema::{ColumnDefinition, Kind};
 use griddb::wire::statement;
-use griddb::{ContainerName, GridError, IndexKind};
+use griddb::{ContainerName, ErrorCode, GridError, IndexKind};
 use sql::syntax::{self, Statement, TableDefinition};
 
 /// Does what such a statement says.
@@ -41,6 +41,11 @@ pub(crate) fn define(client: &mut Client, statement: &Statement) -> Result<(), R
             let mut columns = container.columns.to_vec();
             gone.into_iter().for_each(|position| drop(columns.remove(position)));
             put_columns(client, &container, &columns)
+        }
+        Statement::RenameColumn { table, from, to } => {
+            let missing = || GridError::new(ErrorCode::SQL_DDL_TABLE_NOT_EXISTS, format!("no such table: {table}"));
+            let container = Container::find(client, table)?.ok_or_else(missing)?;
+            rename_column(client, &container, (from, to))
         }
         Statement::DropPartition(table, value) => {
             let container = existing(client, table)?;
@@ -81,6 +86,14 @@ fn create_table(client: &mut Client, table: &TableDefinition) -> Result<(), Refu
 fn put_columns(client: &mut Client, container: &Container, columns: &[ColumnDefinition]) -> Result<(), Refusal> {
     let keeps = container.partitioning.as_ref().map(|_| "");
     put_container(client, (&container.name, container.kind), (columns, container.key_len), keeps, true)
+}
+
+fn rename_column(client: &mut Client, container: &Container, names: (&str, &str)) -> Result<(), Refusal> {
+    let schema = (&*container.columns, container.key_len);
+    let renamed = client.ask(statement::PUT_CONTAINER, partition(&container.name), |out| {
+        griddb::client::rename_column((&container.name, container.kind), schema, names, out);
+    });
+    renamed.map(drop).map_err(done_or_not)
 }
 
 fn put_container(

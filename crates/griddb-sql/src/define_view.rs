@@ -70,7 +70,7 @@ pub(crate) fn drop_view(writing: &Writing<'_>, name: &str, if_exists: bool) -> R
     writing.change(CONTAINER, &[], &format!("{CONTAINER} WHERE {} = ?", COLUMNS[0])).map(drop)
 }
 
-/// Refuses to make a table where there is a view of its name.
+/// Refuses to make or change a table where there is a view of its name.
 ///
 /// # Errors
 /// There is one.
@@ -81,6 +81,10 @@ pub(crate) fn refuse_table(writing: &Writing<'_>, statement: &Statement) -> Resu
             Err(wrong(format!("there is a view {}: a table has another name", table.name)))
         }
         Statement::DropTable(name, _) if view_of(name)?.is_some() => Err(wrong(format!("{name} is a view: DROP VIEW drops it"))),
+        Statement::RenameColumn { table, .. } if view_of(table)?.is_some() => {
+            let message = format!("{table} is a view, whose columns are those of its SELECT: CREATE OR REPLACE VIEW takes its place");
+            Err(GridError::new(ErrorCode::SQL_DDL_INVALID_CONTAINER_ATTRIBUTE, message).into())
+        }
         _ => Ok(()),
     }
 }

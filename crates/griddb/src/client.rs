@@ -10,7 +10,7 @@ use crate::GridError;
 use crate::name::ContainerName;
 use crate::row::RowsWriter;
 use crate::schema::{ColumnDefinition, ElementType, Kind, write_columns};
-use crate::wire::{OWN_GROUP, PARTITIONING_OPTION, Reader, put_acceptable_version, put_i16, put_i32, put_i64, put_string};
+use crate::wire::{OWN_GROUP, PARTITIONING_OPTION, RENAMING_OPTION, Reader, put_acceptable_version, put_i16, put_i32, put_i64, put_string};
 use base::checksum;
 
 /// The version of the protocol that is spoken.
@@ -149,13 +149,29 @@ pub fn put_partitioned_container(
     is_modifiable: bool,
     out: &mut Vec<u8>,
 ) {
-    let value = size_of::<i16>() + size_of::<i32>() + partitioning.len();
+    put_own_option(PARTITIONING_OPTION, &[partitioning], out);
+    put_container_body((name, kind), (columns, key_len), is_modifiable, out);
+}
+
+/// The same of a container of these columns, one of which gets another name.
+pub fn rename_column(
+    (name, kind): (&ContainerName, Kind),
+    (columns, key_len): (&[ColumnDefinition], usize),
+    (from, to): (&str, &str),
+    out: &mut Vec<u8>,
+) {
+    put_own_option(RENAMING_OPTION, &[from, to], out);
+    put_container_body((name, kind), (columns, key_len), false, out);
+}
+
+/// The block of options of a statement that has one of this server's own, of these texts.
+fn put_own_option(option: i16, texts: &[&str], out: &mut Vec<u8>) {
+    let value = size_of::<i16>() + texts.iter().map(|text| size_of::<i32>() + text.len()).sum::<usize>();
     put_i32(out, (size_of::<i16>() + size_of::<i32>() + value) as i32);
     put_i16(out, OWN_GROUP);
     put_i32(out, value as i32);
-    put_i16(out, PARTITIONING_OPTION);
-    put_string(out, partitioning);
-    put_container_body((name, kind), (columns, key_len), is_modifiable, out);
+    put_i16(out, option);
+    texts.iter().for_each(|text| put_string(out, text));
 }
 
 fn put_container_body(

@@ -134,10 +134,16 @@ codes! {
     SQL_EXECUTION_FAILED = 241_001;
     /// A statement of SQL was cancelled, or has taken too long.
     SQL_CANCELLED = 241_002;
+    /// There is no table of the name.
+    SQL_DDL_TABLE_NOT_EXISTS = 280_005;
+    /// It is a view, and no table.
+    SQL_DDL_INVALID_CONTAINER_ATTRIBUTE = 280_010;
     /// What a definition says cannot be.
     SQL_DDL_INVALID_PARAMETER = 280_012;
     /// A table cannot be partitioned by the column.
     SQL_DDL_INVALID_PARTITION_COLUMN = 280_013;
+    /// There is no such column, or there cannot be one of such a name.
+    SQL_DDL_INVALID_COLUMN = 280_016;
     /// The table is not partitioned so.
     SQL_DDL_INVALID_PARTITIONING_TABLE_TYPE = 280_024;
     /// The data partition was dropped.

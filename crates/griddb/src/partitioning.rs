@@ -181,6 +181,13 @@ impl Partitioning {
         self.columns().any(|own| own.eq_ignore_ascii_case(column))
     }
 
+    /// A column has another name now.
+    pub(crate) fn rename(&mut self, from: &str, to: &str) {
+        let intervals = self.intervals.iter_mut().map(|intervals| &mut intervals.column);
+        let all = intervals.chain(self.hash.iter_mut().map(|hash| &mut hash.column));
+        all.filter(|column| column.eq_ignore_ascii_case(from)).for_each(|column| to.clone_into(column));
+    }
+
     fn columns(&self) -> impl Iterator<Item = &str> {
         let intervals = self.intervals.iter().map(|intervals| &*intervals.column);
         intervals.chain(self.hash.iter().map(|hash| &*hash.column))

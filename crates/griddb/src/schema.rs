@@ -244,6 +244,11 @@ pub(crate) fn names_of(columns: &[ColumnDefinition]) -> ByName {
     ByName::new(columns.iter().map(|column| column.name.as_str()))
 }
 
+/// Whether a column may have this name.
+pub(crate) fn is_column_name(name: &str) -> bool {
+    !name.is_empty() && name.len() <= COLUMN_NAME_BYTES_MAX && !name.contains(['\n', '\0', ' '])
+}
+
 /// Columns and the number of those that make the key.
 pub fn read_columns(reader: &mut Reader<'_>) -> Result<(Vec<ColumnDefinition>, usize), GridError> {
     let invalid = |message: &'static str| GridError::new(ErrorCode::DS_DS_SCHEMA_INVALID, message);
@@ -256,7 +261,7 @@ pub fn read_columns(reader: &mut Reader<'_>) -> Result<(Vec<ColumnDefinition>, u
         let name = reader.string()?.to_owned();
         let element = ElementType::of_wire(reader.u8()?)?;
         let flags = reader.u8()?;
-        if name.is_empty() || name.len() > COLUMN_NAME_BYTES_MAX || name.contains(['\n', '\0', ' ']) {
+        if !is_column_name(&name) {
             return Err(invalid("the name of a column is empty, too long or has a space in it"));
         }
         let is_array = flags & ARRAY != 0;

@@ -3,7 +3,8 @@
 use super::catalog::Catalog;
 use super::existing::Container;
 use super::index_request::IndexRequest;
-use super::table::{changed_table, divided_table, new_table};
+use super::renaming::Renaming;
+use super::table::{changed_table, divided_table, new_table, renamed_table};
 use crate::name::ContainerName;
 use crate::partitioning::{Division, Partitioning};
 use crate::schema::{Definition, Kind};
@@ -29,6 +30,8 @@ pub enum ContainerChange {
     Drop(ContainerName, Option<Kind>),
     /// Make or drop data partitions of a partitioned table.
     Divide(ContainerName, Division),
+    /// Give a column another name.
+    Rename(ContainerName, Renaming),
     /// Make an index, unless it is there.
     CreateIndex(IndexRequest),
     /// Drop all indexes that are meant.
@@ -56,6 +59,7 @@ impl ContainerChange {
             Self::Put { definition, is_modifiable } => put(schema, database, (definition, *is_modifiable), uuid, now_us),
             Self::Drop(name, kind) => drop_container(schema, database, name, *kind),
             Self::Divide(name, division) => divide(schema, database, (name, division), now_us),
+            Self::Rename(name, renaming) => rename(schema, database, name, renaming),
             Self::CreateIndex(wanted) => create_index(schema, database, wanted),
             Self::DropIndexes(wanted) => drop_indexes(schema, database, wanted),
         }
@@ -102,13 +106,27 @@ fn divide(
     (name, division): (&ContainerName, &Division),
     now_us: i64,
 ) -> Result<Option<Changed>, GridError> {
-    let unknown = || GridError::new(ErrorCode::TXN_CONTAINER_NOT_FOUND, format!("there is no table {name}"));
-    let container = schema.table(database, &name.table_name()).and_then(Container::of).ok_or_else(unknown)?;
+    let container = named(schema, database, name)?;
     let undivided = || GridError::new(ErrorCode::SQL_DDL_INVALID_PARTITIONING_TABLE_TYPE, format!("the table {name} is not partitioned"));
     let mut partitioning = Partitioning::clone(container.definition.partitioning.as_ref().ok_or_else(undivided)?);
     let now_s = now_us.div_euclid(1_000_000).clamp(0, i64::from(u32::MAX)) as u32;
     let is_changed = partitioning.change(division, now_s)?;
     Ok(is_changed.then(|| with_table(schema, divided_table(&container, &partitioning))))
+}
+
+fn rename(schema: &Schema, database: &str, name: &ContainerName, renaming: &Renaming) -> Result<Option<Changed>, GridError> {
+    let container = named(schema, database, name)?;
+    if renaming.is_made(&container) {
+        return Ok(None);
+    }
+    let position = renaming.position(&container)?;
+    Ok(Some(with_table(schema, renamed_table(&container, position, &renaming.to))))
+}
+
+/// The container of a name that has to be there.
+fn named(schema: &Schema, database: &str, name: &ContainerName) -> Result<Container, GridError> {
+    let unknown = || GridError::new(ErrorCode::TXN_CONTAINER_NOT_FOUND, format!("there is no table {name}"));
+    schema.table(database, &name.table_name()).and_then(Container::of).ok_or_else(unknown)
 }
 
 fn drop_container(schema: &Schema, database: &str, name: &ContainerName, kind: Option<Kind>) -> Result<Option<Changed>, GridError> {

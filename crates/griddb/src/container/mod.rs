@@ -16,6 +16,7 @@ mod change;
 mod existing;
 mod index;
 mod index_request;
+mod renaming;
 mod table;
 
 pub use catalog::{Catalog, PUBLIC_DATABASE};
@@ -23,3 +24,4 @@ pub use change::{Changed, ContainerChange};
 pub use existing::{Container, PARTITION_COUNT, id_of_part, slot_of_part};
 pub use index::{ContainerIndex, IndexKind, values_within};
 pub use index_request::IndexRequest;
+pub use renaming::Renaming;

@@ -9,6 +9,7 @@ use model::{
     CONTAINER_OPTION, Column, ColumnId, ColumnKind, DataType, DroppedColumn, KeptOption, Order, PARTITIONING_ENTRY, Table, TableOptions,
 };
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// A name for a column of the table's own.
 fn free_name(definition: &Definition, wanted: &str) -> String {
@@ -87,8 +88,8 @@ pub(super) fn changed_table(container: &Container, wanted: &Definition, now_us: 
     for column in &kept_values {
         table.dropped_columns.remove(&column.name);
     }
-    kept_values.sort_by(|one, other| one.name.cmp(&other.name));
     table.columns.append(&mut kept_values);
+    name_columns(&mut table, wanted);
     let definition = Definition {
         name: container.definition.name.clone(),
         partition: container.definition.partition,
@@ -99,6 +100,36 @@ pub(super) fn changed_table(container: &Container, wanted: &Definition, now_us: 
     table.options.kept.insert(CONTAINER_OPTION.to_owned(), kept(&definition, &ids, container.first_columns));
     keep_indexes(&mut table, &ids);
     table
+}
+
+/// The table of a container in which a column has another name.
+pub(super) fn renamed_table(container: &Container, position: usize, name: &str) -> Table {
+    let mut table = Table::clone(&container.table);
+    let mut definition = Definition::clone(&container.definition);
+    let ids: Vec<ColumnId> = (0..definition.columns.len()).map(|position| container.column_id(position)).collect();
+    let former = std::mem::replace(&mut definition.columns[position].name, name.to_owned());
+    definition.version += 1;
+    if let Some(partitioning) = &mut definition.partitioning {
+        Arc::make_mut(partitioning).rename(&former, name);
+    }
+    let named = table.columns.iter_mut().find(|column| column.id == ids[position]);
+    if let Some(column) = named {
+        column.name = name.to_ascii_lowercase();
+        table.dropped_columns.remove(&column.name);
+    }
+    name_columns(&mut table, &definition);
+    table.options.kept.insert(CONTAINER_OPTION.to_owned(), kept(&definition, &ids, container.first_columns));
+    table
+}
+
+/// After a change of names: the table's own columns give way to its container's, and values are in the order of their names.
+fn name_columns(table: &mut Table, definition: &Definition) {
+    let own = table.partition_key_len + if definition.key_len == 0 { table.clustering_len } else { 0 };
+    for column in &mut table.columns[..own] {
+        column.name = free_name(definition, &column.name);
+    }
+    let first_value = table.partition_key_len + table.clustering_len;
+    table.columns[first_value..].sort_by(|one, other| one.name.cmp(&other.name));
 }
 
 /// The table whose rows are divided in another way.

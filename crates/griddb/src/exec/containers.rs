@@ -3,7 +3,7 @@
 use super::request::{ANY, Request, check_undivided};
 use super::rows;
 use super::work::Work;
-use crate::container::{Container, ContainerChange};
+use crate::container::{Container, ContainerChange, Renaming};
 use crate::partitioning::{Division, Partitioning};
 use crate::schema::{Definition, Kind, read_columns, write_columns};
 use crate::wire::{Options, Reader, Statement, Status, put_i32, put_i64, put_string};
@@ -36,9 +36,9 @@ pub(super) fn put<'a>(
     is_changed: bool,
     out: &mut Vec<u8>,
 ) -> Result<Work<'a>, GridError> {
-    let Put { definition, is_modifiable, division, is_by_sql } = read_put(statement)?;
-    if let Some(division) = division {
-        return divide(request, statement, (definition.name, division), is_changed, out);
+    let Put { definition, is_modifiable, special, is_by_sql } = read_put(statement)?;
+    if let Some(change) = special {
+        return change_by_sql(request, statement, (&definition.name, change), is_changed, out);
     }
     if let Some(container) = request.allowed(&definition.name, ANY)? {
         if !is_by_sql {
@@ -57,19 +57,24 @@ pub(super) fn put<'a>(
     Ok(Work::Change { change: ContainerChange::Put { definition, is_modifiable }, starts_again: true })
 }
 
-/// PUT_CONTAINER that makes or drops data partitions.
-fn divide<'a>(
+/// PUT_CONTAINER that makes or drops data partitions, or gives a column another name.
+fn change_by_sql<'a>(
     request: &Request<'a>,
     statement: &Statement<'_>,
-    (name, division): (ContainerName, Division),
+    (name, change): (&ContainerName, ContainerChange),
     is_changed: bool,
     out: &mut Vec<u8>,
 ) -> Result<Work<'a>, GridError> {
     if !is_changed {
-        return Ok(Work::Change { change: ContainerChange::Divide(name, division), starts_again: true });
+        if let ContainerChange::Rename(_, renaming) = &change
+            && let Some(container) = request.allowed(name, ANY)?
+        {
+            renaming.position(container)?;
+        }
+        return Ok(Work::Change { change, starts_again: true });
     }
     let gone = || GridError::new(ErrorCode::TXN_CONTAINER_NOT_FOUND, format!("there is no table {name} any more"));
-    let container = request.find(&name).ok_or_else(gone)?;
+    let container = request.find(name).ok_or_else(gone)?;
     let reply = statement.reply.begin(Status::Success, out);
     write_identity(container, out);
     write_columns(container.definition.columns.iter(), container.definition.key_len, out);
@@ -169,15 +174,15 @@ struct Put {
     definition: Definition,
     /// Whether a container that is there may be changed to it.
     is_modifiable: bool,
-    /// A change of the table's data partitions instead.
-    division: Option<Division>,
+    /// A change of the table's data partitions, or of a column's name, instead.
+    special: Option<ContainerChange>,
     /// Whether the client is this server's SQL, which knows partitioned tables.
     is_by_sql: bool,
 }
 
 fn read_put(statement: &Statement<'_>) -> Result<Put, GridError> {
     let mut reader = statement.arguments;
-    let asked = Options::read(&mut reader)?.partitioning;
+    let Options { partitioning: asked, renaming, .. } = Options::read(&mut reader)?;
     let name = ContainerName::read(&mut reader)?;
     if name.is_system() {
         return Err(GridError::new(ErrorCode::DS_DS_CONTAINER_NAME_INVALID, format!("{name} is a name of the system's own")));
@@ -190,7 +195,8 @@ fn read_put(statement: &Statement<'_>) -> Result<Put, GridError> {
     }
     let _affinity = reader.string()?;
     check_time_series_properties(kind, &mut reader)?;
-    let (mut partitioning, mut division) = (None, None);
+    let renaming = renaming.map(|(from, to)| Renaming { from: from.to_owned(), to: to.to_owned() });
+    let (mut partitioning, mut special) = (None, renaming.map(|renaming| ContainerChange::Rename(name.clone(), renaming)));
     match asked {
         None | Some("") => {}
         Some(text) if text.starts_with("interval") || text.starts_with("hash") => {
@@ -198,10 +204,10 @@ fn read_put(statement: &Statement<'_>) -> Result<Put, GridError> {
             read.check(&columns, key_len)?;
             partitioning = Some(Arc::new(read));
         }
-        Some(text) => division = Some(Division::of_text(text)?),
+        Some(text) => special = Some(ContainerChange::Divide(name.clone(), Division::of_text(text)?)),
     }
     let definition = Definition { name, partition: partition(statement)?, kind, columns, key_len, version: 0, partitioning };
-    Ok(Put { definition, is_modifiable, division, is_by_sql: asked.is_some() })
+    Ok(Put { definition, is_modifiable, special, is_by_sql: asked.is_some() })
 }
 
 /// Refuses rows that expire.

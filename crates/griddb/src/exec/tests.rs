@@ -15,6 +15,7 @@ mod cold;
 mod indexes;
 mod partitions;
 mod precise_times;
+mod renaming;
 mod row_sets;
 mod transactions;
 

@@ -22,7 +22,8 @@ mod writer;
 
 pub use frame::{FrameError, FrameHeader, MAGIC};
 pub use options::{
-    AGGREGATES_OPTION, COLUMNS_OPTION, OWN_GROUP, Options, PARTITIONING_OPTION, PRECISE_TIMES_FEATURE, put_acceptable_version,
+    AGGREGATES_OPTION, COLUMNS_OPTION, OWN_GROUP, Options, PARTITIONING_OPTION, PRECISE_TIMES_FEATURE, RENAMING_OPTION,
+    put_acceptable_version,
 };
 pub use reader::Reader;
 pub use reply::{ReplyBody, ReplyHeader, Status, error_of};

@@ -17,6 +17,8 @@ pub const COLUMNS_OPTION: i16 = 29_001;
 pub const PARTITIONING_OPTION: i16 = 29_002;
 /// The same of the one that tells what is made of rows in place of them.
 pub const AGGREGATES_OPTION: i16 = 29_003;
+/// The same of the one that names a column and gives it another name.
+pub const RENAMING_OPTION: i16 = 29_004;
 /// Their group.
 pub const OWN_GROUP: i16 = 29_000;
 
@@ -46,6 +48,8 @@ pub struct Options<'a> {
     /// Of this server's own, with PUT_CONTAINER: how the table is partitioned, as [`crate::partitioning`] has it as a text; empty to change its columns; or a
     /// change of its data partitions.
     pub partitioning: Option<&'a str>,
+    /// Of this server's own, with PUT_CONTAINER: a column of the container, and the name that it gets.
+    pub renaming: Option<(&'a str, &'a str)>,
     /// The version of features that the schema in the statement needs: what follows the schema depends on it.
     pub feature_version: Option<i32>,
     /// The latest version of features that the client knows: it is not told of columns of later ones.
@@ -106,6 +110,7 @@ impl<'a> Options<'a> {
                 11_007 | 11_012 | 11_013 => drop(group.u8()?),
                 11_009 => drop(group.string()?),
                 PARTITIONING_OPTION => self.partitioning = Some(group.string()?),
+                RENAMING_OPTION => self.renaming = Some((group.string()?, group.string()?)),
                 AGGREGATES_OPTION => self.aggregates = Some(group.bytes()?),
                 COLUMNS_OPTION => self.columns = Some(group.i64()? as u64),
                 _ => return Ok(()),

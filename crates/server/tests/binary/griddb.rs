@@ -1,7 +1,7 @@
 //! Frames of GridDB's protocol against the binary, byte by byte as its clients send them.
 
 use crate::harness::{Folder, Server, end, kill, start, tarndb, wait_until};
-use griddb::client::put_partitioned_container;
+use griddb::client::{put_partitioned_container, rename_column};
 use griddb::schema::{ColumnDefinition, Kind};
 use griddb::{ContainerName, ElementType};
 use std::io::{Read, Write};
@@ -202,6 +202,43 @@ fn rows_of_a_partitioned_table_outlive_a_kill_and_those_of_a_dropped_partition_a
     wait_until("the rows are deleted", || count().as_deref() == Some("200,-1500,2490"));
     assert_eq!(client.ask(144, &[&0_i32.to_le_bytes()[..], &container_name("parts"), &[0]].concat()), Ok(Vec::new()));
     assert_eq!(client.ask(120, &[head(table), 2_000_i64.to_le_bytes().to_vec()].concat()), Err(10_016));
+    end(server);
+}
+
+#[test]
+fn a_renamed_column_is_so_in_cql_and_after_a_kill() {
+    let folder = Folder::new("griddb-renamed");
+    let command = || start(&folder, &["--griddb-port", "0", "--cores", "2", "--capacity", "300MiB"]);
+    let mut server = Server::start(command());
+    let mut client = Client::connect(&server);
+    let container = client.put_container();
+    for id in 0..50 {
+        client.ask(124, &[head(container), row(id, "one")].concat()).unwrap();
+    }
+    let column = |name: &str, element| ColumnDefinition { name: name.to_owned(), element, is_array: false, is_not_null: name == "id" };
+    let rename = |client: &mut Client, from: &str, to: &str| {
+        let mut arguments = Vec::new();
+        let columns = [column("id", ElementType::Long), column("text", ElementType::String)];
+        rename_column((&ContainerName::parse("t"), Kind::Collection), (&columns, 1), (from, to), &mut arguments);
+        client.ask(107, &arguments).map(|reply| i32::from_le_bytes(reply[..4].try_into().unwrap()))
+    };
+    assert_eq!(rename(&mut client, "text", "Note"), Ok(1));
+    assert_eq!(rename(&mut client, "id", "key"), Ok(2));
+    assert_eq!(rename(&mut client, "id", "other"), Err(280_016), "it has no such column: {}", client.message);
+    for is_killed in [false, true] {
+        if is_killed {
+            kill(server);
+            server = Server::start(command());
+            client = Client::connect(&server);
+        }
+        let by_key =
+            |version: i32| [&container.to_le_bytes()[..], &[0; 24], &version.to_le_bytes(), &[0; 6], &7_i64.to_le_bytes()].concat();
+        assert_eq!(client.ask(120, &by_key(0)), Err(10_017), "its client knows another schema");
+        assert_eq!(client.ask(120, &by_key(2)).map(|found| found[9..].to_vec()), Ok(row(7, "one")));
+        let sql = "SELECT COUNT(note), MAX(key) FROM public.t WHERE note = 'one'";
+        let asked = tarndb(&["sql", "--format", "csv", "--http", server.field("http"), sql]).output().unwrap();
+        assert_eq!(String::from_utf8(asked.stdout).unwrap().lines().nth(1), Some("50,49"), "{}", String::from_utf8_lossy(&asked.stderr));
+    }
     end(server);
 }
 

@@ -72,6 +72,15 @@ pub enum Statement {
     AddColumns(String, Vec<ColumnDefinition>),
     /// ALTER TABLE … DROP COLUMN.
     DropColumn(String, String),
+    /// ALTER TABLE … RENAME COLUMN … TO ….
+    RenameColumn {
+        /// The table.
+        table: String,
+        /// The column.
+        from: String,
+        /// What it will be called.
+        to: String,
+    },
     /// ALTER TABLE … DROP PARTITION FOR: the table, and a value of the data partition.
     DropPartition(String, Literal),
 }
@@ -149,6 +158,11 @@ impl Parser<'_> {
             let table = self.name()?;
             if self.is_next("ADD") {
                 return Ok(Statement::AddColumns(table, self.added_columns()?));
+            }
+            if self.takes_all(&["RENAME", "COLUMN"])? {
+                let from = self.name()?;
+                self.expect("TO")?;
+                return Ok(Statement::RenameColumn { table, from, to: self.name()? });
             }
             self.expect("DROP")?;
             if self.is_next("PARTITION") && self.words.get(1).is_some_and(|word| word.is("FOR")) {

@@ -74,6 +74,25 @@ fn several_columns_are_added_at_once() {
 }
 
 #[test]
+fn a_column_is_renamed() {
+    let renamed = |table: &str, from: &str, to: &str| {
+        Ok(Statement::RenameColumn { table: table.to_owned(), from: from.to_owned(), to: to.to_owned() })
+    };
+    assert_eq!(parse("alter table t rename column a to b;"), renamed("t", "a", "b"));
+    assert_eq!(parse("ALTER TABLE \"T\" RENAME COLUMN [a b] TO \"to\""), renamed("T", "a b", "to"));
+    for wrong in [
+        "RENAME a TO b",
+        "RENAME COLUMN a",
+        "RENAME COLUMN a TO",
+        "RENAME COLUMN a TO b, RENAME COLUMN c TO d",
+        "RENAME TO u",
+        "RENAME COLUMN a b",
+    ] {
+        assert!(parse(&format!("ALTER TABLE t {wrong}")).is_err(), "{wrong}");
+    }
+}
+
+#[test]
 fn a_table_is_defined() {
     let sql = "CREATE TABLE IF NOT EXISTS t (at TIMESTAMP(3) PRIMARY KEY, v DOUBLE NOT NULL, n VARCHAR(20)) USING TIMESERIES";
     let Statement::CreateTable(table) = parse(sql).unwrap() else { panic!("another statement") };
