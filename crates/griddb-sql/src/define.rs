@@ -53,7 +53,7 @@ pub(crate) fn define(client: &mut Client, statement: &Statement) -> Result<(), R
         }
         // These write rows.
         Statement::CreateView { .. } | Statement::DropView(..) => Ok(()),
-        Statement::Read | Statement::Insert { .. } | Statement::Update { .. } | Statement::Delete { .. } => Ok(()),
+        Statement::Read | Statement::Analyze(_) | Statement::Insert { .. } | Statement::Update { .. } | Statement::Delete { .. } => Ok(()),
     }
 }
 

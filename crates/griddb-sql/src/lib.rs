@@ -16,6 +16,7 @@
 //! | `source`, `query_text`, `rows`, `container` | containers as tables of queries |
 //! | `places`, `parts`, `scan`, `readers` | data partitions: which ones a query needs and rows belong to; their rows, read one place after the other or at the same time |
 //! | `aggregate` | what the node makes of a container's rows in place of them |
+//! | `analyze`, `analysis` | EXPLAIN ANALYZE: a statement that is run; how its containers were read |
 //! | `write`, `transaction`, `locked`, `cells` | INSERT, UPDATE, DELETE |
 //! | `meta`, `metatables` | tables about tables, for `DatabaseMetaData` and for applications |
 //! | `failures` | why statements fail, in GridDB's terms |
@@ -24,6 +25,8 @@
 //! | `client` | the connection to the node |
 
 mod aggregate;
+mod analysis;
+mod analyze;
 mod cells;
 mod client;
 mod connection;

@@ -5,7 +5,7 @@ use crate::client::lock;
 use crate::client::{Client, Refusal};
 use crate::container::Container;
 use crate::places::places;
-use crate::query_text::query_text;
+use crate::query_text::{Values, query_text};
 use crate::rows::{RowFormat, Rows};
 use crate::source::Source;
 use crate::transaction::{Transaction, done_in_part};
@@ -99,7 +99,7 @@ impl Tables for LockedRows {
         }
         let mut state = lock(&self.state);
         let mut client = lock(&self.client);
-        let text = query_text(&self.container, conditions, order);
+        let text = query_text(&self.container, conditions, order, Values::Told);
         let format = RowFormat::new(&self.container.columns, self.container.kind);
         let mut found = VecDeque::new();
         for place in places(&self.container, conditions, order) {

@@ -1,11 +1,13 @@
 //! A container, or a data partition, that is read in parts: each answer tells where the next one begins.
 
+use crate::analysis::Reading;
 use crate::client::{Client, Refusal};
 use crate::container::Container;
 use crate::heads::{head, put_columns};
 use crate::rows::{RowFormat, Rows};
-use griddb::wire::{put_i64, put_string, statement};
+use griddb::wire::{Reader, put_i64, put_string, statement};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// What a scan reads of each of its places.
 #[derive(Clone)]
@@ -15,6 +17,8 @@ pub(crate) struct Wanted {
     /// Which columns are looked at.
     pub(crate) columns: u64,
     pub(crate) format: Arc<RowFormat>,
+    /// What notes how they were read, if the statement is analyzed.
+    pub(crate) reading: Option<Reading>,
 }
 
 /// Where the next part begins.
@@ -49,9 +53,11 @@ impl Place {
             State::After(state) => state,
             State::Over => return Ok(None),
         };
+        let (is_first, began) = (matches!(self.state, State::First), Instant::now());
+        let reading = self.wanted.reading.as_ref();
         let answer = client.ask(statement::QUERY_TQL, 0, |out| {
             head(&self.container, out);
-            put_columns(self.wanted.columns, out);
+            put_columns(self.wanted.columns, reading.is_some(), out);
             put_i64(out, i64::MAX);
             put_i64(out, 0);
             out.extend_from_slice(state);
@@ -61,6 +67,10 @@ impl Place {
         let part = griddb::client::read_part(&mut reader)?;
         let start = part.rows.as_ptr() as usize - answer.bytes().as_ptr() as usize;
         self.state = part.state.map_or(State::Over, |state| State::After(state.to_vec()));
+        if let Some(reading) = reading {
+            let rows = Reader::new(part.rows).i64()?;
+            reading.note(is_first, part.figures, u64::try_from(rows).unwrap_or(0), began.elapsed());
+        }
         let (bytes, body) = answer.into_bytes();
         Ok(Some(Rows::new(bytes, body + start, &self.wanted.format)?))
     }

@@ -7,12 +7,21 @@ use std::fmt::Write;
 /// The last time that TQL has: that of a year of four digits.
 const TIME_MAX: i64 = 253_402_300_799_999;
 
+/// Whether a text has the values that columns are compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Values {
+    Told,
+    /// As `?`: the text is not for the node.
+    Hidden,
+}
+
 /// The query of a scan.
-pub(crate) fn query_text(container: &Container, conditions: &[Condition], order: Order) -> String {
+pub(crate) fn query_text(container: &Container, conditions: &[Condition], order: Order, values: Values) -> String {
     let mut text = "SELECT *".to_owned();
     for (at, condition) in conditions.iter().enumerate() {
         let name = &container.columns[condition.column].name;
         let Some(value) = literal(condition.value.as_ref(), container.table.columns[condition.column].kind) else { continue };
+        let value = if values == Values::Told { &*value } else { "?" };
         let operator = match condition.operator {
             Operator::Equal => "=",
             Operator::Less => "<",

@@ -1,5 +1,6 @@
 //! What a connection's statements do, one after the other, on its thread: they read by a query of its own each, which stays open while its rows are fetched.
 
+use crate::analyze::{self, Analyzed};
 use crate::client::lock;
 use crate::client::{Client, Refusal};
 use crate::define;
@@ -149,11 +150,14 @@ impl Session {
             }
         };
         let parsed = syntax::parse(&text).map_err(|error| syntax_error(&error))?;
-        if parsed != syntax::Statement::Read {
+        if !matches!(parsed, syntax::Statement::Read | syntax::Statement::Analyze(_)) {
             return self.write(reply, request, &client, &parsed, out);
         }
         if request.operation == Operation::Update {
             return Err(GridError::new(ErrorCode::SQL_COMPILE_SYNTAX_ERROR, "this statement reads: execute it as a query").into());
+        }
+        if let syntax::Statement::Analyze(analyzed) = &parsed {
+            return self.analyze(reply, request, &client, analyzed, out);
         }
         let text = syntax::with_units_quoted(&text).map_err(|error| syntax_error(&error))?;
         let source: Arc<dyn Tables> = Arc::new(Source::new(client));
@@ -170,6 +174,28 @@ impl Session {
         if let Some(open) = self.queries.get_mut(&request.query).filter(|_| is_followed) {
             open.rows = Some(rows);
         }
+        Ok(())
+    }
+
+    /// EXPLAIN ANALYZE: what is told of a statement that was run comes all at once.
+    fn analyze(
+        &self,
+        reply: ReplyHeader,
+        request: &SqlRequest<'_>,
+        client: &Arc<Mutex<Client>>,
+        text: &str,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Refusal> {
+        let mut analyzed = Analyzed::prepare(client, text)?;
+        self.running.runs(&analyzed.query)?;
+        if request.operation == Operation::Prepare {
+            write_reply(reply, &[Outcome::Prepared(analyzed.query.parameters())], out);
+            return Ok(());
+        }
+        let parameters = request.parameters.as_deref().unwrap_or_default();
+        analyzed.query.bind(parameters.first().map_or(&[][..], Vec::as_slice)).map_err(refusal)?;
+        let (columns, rows) = (analyze::columns(), analyzed.run(request.rows_max)?);
+        write_reply(reply, &[Outcome::Rows(&analyze::page(&columns, &rows)?, false)], out);
         Ok(())
     }
 

@@ -1,12 +1,13 @@
 //! Containers as tables of queries: a scan is a query of TQL, executed in parts, whose conditions are those that it is told.
 
 use crate::aggregate::aggregate;
+use crate::analysis::Analysis;
 use crate::client::{Client, Refusal, lock};
 use crate::container::{Container, view_column};
 use crate::meta;
 use crate::parts::{Place, Wanted};
 use crate::places::places;
-use crate::query_text::query_text;
+use crate::query_text::{Values, query_text};
 use crate::rows::RowFormat;
 use crate::scan::PlacesScan;
 use crate::views::{self, View};
@@ -20,11 +21,18 @@ pub(crate) struct Source {
     client: Arc<Mutex<Client>>,
     /// Those that the statement names, by their names in lower case.
     containers: Mutex<BTreeMap<String, Arc<Container>>>,
+    /// What notes how they are read, if the statement is analyzed.
+    analysis: Option<Arc<Analysis>>,
 }
 
 impl Source {
     pub(crate) fn new(client: Arc<Mutex<Client>>) -> Self {
-        Self { client, containers: Mutex::default() }
+        Self { client, containers: Mutex::default(), analysis: None }
+    }
+
+    /// The same, whose reads are noted.
+    pub(crate) fn analyzed(client: Arc<Mutex<Client>>, analysis: Arc<Analysis>) -> Self {
+        Self { analysis: Some(analysis), ..Self::new(client) }
     }
 
     /// The container of a name.
@@ -93,9 +101,10 @@ impl Tables for Source {
         }
         let container = self.container(&table.name)?.ok_or_else(|| format!("there is no table {}", table.name))?;
         let wanted = Wanted {
-            text: query_text(&container, conditions, order).into(),
+            text: query_text(&container, conditions, order, Values::Told).into(),
             columns,
             format: Arc::new(RowFormat::new(&container.columns, container.kind)),
+            reading: self.analysis.as_ref().map(|analysis| analysis.reading(&container, (conditions, order), false)),
         };
         let places = places(&container, conditions, order).into_iter().map(|place| Place::new(place, wanted.clone())).collect();
         Ok(Box::new(PlacesScan::new(Arc::clone(&self.client), &container, places, &wanted)))
@@ -111,7 +120,7 @@ impl Tables for Source {
             return Ok(None);
         }
         let container = self.container(&table.name)?.ok_or_else(|| format!("there is no table {}", table.name))?;
-        let groups = aggregate(&self.client, &container, wanted, is_over)?;
+        let groups = aggregate((&self.client, self.analysis.as_ref()), &container, wanted, is_over)?;
         Ok(groups.map(|groups| Box::new(groups) as Box<dyn Scan>))
     }
 }

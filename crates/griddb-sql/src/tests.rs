@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::cells::{cell, put_key, put_rows};
+use crate::container::read_options;
 use crate::request::{Operation, SqlRequest};
 use crate::result::{Column, Page};
 use crate::rows::{RowFormat, Rows};
@@ -222,5 +223,19 @@ fn a_parameter_may_be_of_any_year_and_a_column_of_precise_times_not() {
         page.begin_row();
         assert!(page.put(0, ValueRef::Integer(4_611_686_018_427_388)).unwrap_err().to_string().contains("no room"));
         assert!(page.put(0, ValueRef::Text("0001-01-01T00:00:00.000000001Z")).is_ok());
+    }
+}
+
+#[test]
+fn figures_are_asked_for_after_what_every_member_knows() {
+    use crate::heads::{put_aggregates, put_columns};
+    for asks in [false, true] {
+        let (mut columns, mut aggregates) = (Vec::new(), Vec::new());
+        put_columns(5, asks, &mut columns);
+        put_aggregates(b"spec", asks, &mut aggregates);
+        let (columns, aggregates) =
+            (read_options(&mut Reader::new(&columns)).unwrap(), read_options(&mut Reader::new(&aggregates)).unwrap());
+        assert_eq!((columns.columns, columns.figures), (Some(5), asks));
+        assert_eq!((aggregates.aggregates, aggregates.figures), (Some(&b"spec"[..]), asks));
     }
 }

@@ -1,16 +1,21 @@
 //! What clients send: the arguments of statements, for those of this project that are clients themselves. `wire` has what is around them.
 
+mod definition;
 mod description;
+mod part;
 
+pub use definition::{put_container, put_partitioned_container, rename_column};
 pub use description::{
     Description, IndexDescription, PARTITIONING, change_index, get_properties, get_properties_and_partitioning, read_properties,
 };
+pub(crate) use part::FIGURES;
+pub use part::{Access, Figures, Part, read_aggregated_part, read_part};
 
 use crate::GridError;
 use crate::name::ContainerName;
 use crate::row::RowsWriter;
-use crate::schema::{ColumnDefinition, ElementType, Kind, write_columns};
-use crate::wire::{OWN_GROUP, PARTITIONING_OPTION, RENAMING_OPTION, Reader, put_acceptable_version, put_i16, put_i32, put_i64, put_string};
+use crate::schema::{ElementType, Kind};
+use crate::wire::{Reader, put_acceptable_version, put_i16, put_i32, put_i64, put_string};
 use base::checksum;
 
 /// The version of the protocol that is spoken.
@@ -23,10 +28,8 @@ pub(crate) const HASH_MODE: u8 = 0;
 const LOGIN_TIMEOUT_S: i32 = 15;
 const DATABASE_OPTION: i16 = 5;
 const UUID_BYTES: usize = 16;
-/// What a result of a query is: rows, or where the next part begins.
+/// What a result of a query is that has rows.
 const ROWS: u8 = 0;
-const STATE: u8 = 4;
-const PARTIALS: u8 = 5;
 
 /// What LOGIN says.
 #[derive(Clone, Copy, Debug)]
@@ -130,67 +133,6 @@ pub fn no_options(out: &mut Vec<u8>) {
     put_i32(out, 0);
 }
 
-/// The arguments of PUT_CONTAINER that makes a container of these columns, the first so many of which make its key.
-pub fn put_container(
-    (name, kind): (&ContainerName, Kind),
-    (columns, key_len): (&[ColumnDefinition], usize),
-    is_modifiable: bool,
-    out: &mut Vec<u8>,
-) {
-    no_options(out);
-    put_container_body((name, kind), (columns, key_len), is_modifiable, out);
-}
-
-/// The same about a partitioned table: with how it is partitioned, as a text; with nothing, to change its columns; or with a change of its data partitions.
-pub fn put_partitioned_container(
-    (name, kind): (&ContainerName, Kind),
-    (columns, key_len): (&[ColumnDefinition], usize),
-    partitioning: &str,
-    is_modifiable: bool,
-    out: &mut Vec<u8>,
-) {
-    put_own_option(PARTITIONING_OPTION, &[partitioning], out);
-    put_container_body((name, kind), (columns, key_len), is_modifiable, out);
-}
-
-/// The same of a container of these columns, one of which gets another name.
-pub fn rename_column(
-    (name, kind): (&ContainerName, Kind),
-    (columns, key_len): (&[ColumnDefinition], usize),
-    (from, to): (&str, &str),
-    out: &mut Vec<u8>,
-) {
-    put_own_option(RENAMING_OPTION, &[from, to], out);
-    put_container_body((name, kind), (columns, key_len), false, out);
-}
-
-/// The block of options of a statement that has one of this server's own, of these texts.
-fn put_own_option(option: i16, texts: &[&str], out: &mut Vec<u8>) {
-    let value = size_of::<i16>() + texts.iter().map(|text| size_of::<i32>() + text.len()).sum::<usize>();
-    put_i32(out, (size_of::<i16>() + size_of::<i32>() + value) as i32);
-    put_i16(out, OWN_GROUP);
-    put_i32(out, value as i32);
-    put_i16(out, option);
-    texts.iter().for_each(|text| put_string(out, text));
-}
-
-fn put_container_body(
-    (name, kind): (&ContainerName, Kind),
-    (columns, key_len): (&[ColumnDefinition], usize),
-    is_modifiable: bool,
-    out: &mut Vec<u8>,
-) {
-    name.write(out);
-    out.push(kind as u8);
-    out.push(u8::from(is_modifiable));
-    write_columns(columns.iter(), key_len, out);
-    // Without an affinity; a time series has no properties.
-    put_string(out, "");
-    if kind == Kind::TimeSeries {
-        out.push(0);
-    }
-}
-
 /// The arguments of GET_CONTAINER and of DROP_CONTAINER.
 pub fn name_container(name: &ContainerName, kind: Kind, out: &mut Vec<u8>) {
     no_options(out);
@@ -255,48 +197,6 @@ pub fn query_part(container: ContainerId, state: Option<&[u8]>, text: &str, out:
     put_i64(out, 0);
     out.extend_from_slice(state.unwrap_or(&[1, 0, 0, 0, 0]));
     put_string(out, text);
-}
-
-/// A part of what a query has found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part<'a> {
-    /// How many rows (8 bytes), and these; or what was made of them.
-    pub rows: &'a [u8],
-    /// With what to ask for the next part; none after the last one.
-    pub state: Option<&'a [u8]>,
-}
-
-/// The answer to it.
-///
-/// # Errors
-/// It ends too early, or has no rows in it.
-pub fn read_part<'a>(reader: &mut Reader<'a>) -> Result<Part<'a>, GridError> {
-    let (mut rows, mut state) = (None, None);
-    for _ in 0..reader.count()? {
-        match (reader.u8()?, reader.bytes()?) {
-            (ROWS, content) => rows = Some(content),
-            (STATE, content) => state = Some(content),
-            _ => return Err(GridError::malformed("a result that is not known")),
-        }
-    }
-    Ok(Part { rows: rows.ok_or(GridError::malformed("a result without rows"))?, state })
-}
-
-/// The answer to a part whose rows were to be aggregated: what was made of them, in place of them. None of one that has rows, because whoever answers does not
-/// know what was asked for.
-///
-/// # Errors
-/// It ends too early.
-pub fn read_aggregated_part<'a>(reader: &mut Reader<'a>) -> Result<Option<Part<'a>>, GridError> {
-    let (mut partials, mut state) = (None, None);
-    for _ in 0..reader.count()? {
-        match (reader.u8()?, reader.bytes()?) {
-            (PARTIALS, content) => partials = Some(content),
-            (STATE, content) => state = Some(content),
-            _ => {}
-        }
-    }
-    Ok(partials.map(|rows| Part { rows, state }))
 }
 
 /// The arguments of PUT_MULTIPLE_ROWS.

@@ -41,10 +41,14 @@ pub(crate) fn rewrite(sql: &str, tables: &dyn Tables) -> Result<Option<Rewritten
     if tables.times() == Times::Texts {
         return Err(wrong("GROUP BY RANGE is for GridDB's containers, over their SQL port"));
     }
+    // EXPLAIN, EXPLAIN QUERY PLAN: its columns are of the plan.
+    let all = words(sql)?;
+    let explaining = all.iter().take_while(|word| ["EXPLAIN", "QUERY", "PLAN"].iter().any(|keyword| word.is(keyword))).count();
+    let (explain, sql) = sql.split_at(all.get(explaining).map_or(0, |word| word.start));
     let numbered = numbered(sql, &words(sql)?);
     let ranges = parts::parse(&numbered, &words(&numbered)?, tables)?;
-    let kinds = ranges.items.iter().map(|item| item.kind).collect();
-    Ok(Some(Rewritten { sql: ranges.write(), kinds }))
+    let kinds = if explain.is_empty() { ranges.items.iter().map(|item| item.kind).collect() } else { Vec::new() };
+    Ok(Some(Rewritten { sql: format!("{explain}{}", ranges.write()), kinds }))
 }
 
 /// The statement with numbers behind its parameters, since it names some twice then.

@@ -1,5 +1,6 @@
 //! EXPLAIN: what is told of a statement, as rows of (number, depth, type, type of the value, value, text).
 
+use crate::client::{Access, Figures};
 use crate::container::{Container, ContainerIndex, IndexKind};
 use crate::tql::{Answer, Explained, Select};
 use crate::wire::{put_i32, put_i64, put_var_bytes, put_var_size};
@@ -73,6 +74,19 @@ impl Explanation {
         out.extend_from_slice(&self.fixed);
         out.extend_from_slice(&self.variable);
     }
+}
+
+/// How rows were found: by whose entries, and within a range of row keys or not; how many were looked at.
+pub(super) fn write_figures(container: &Container, entries: Option<TableId>, is_bounded: bool, rows: u64, out: &mut Vec<u8>) {
+    let access = match entries {
+        Some(_) => Access::Index,
+        None if is_bounded => Access::Keys,
+        None => Access::Scan,
+    };
+    let named = container.indexes().find(|index| entries.is_some() && index.entries == entries && !index.name.is_empty());
+    let unnamed = || entries.map_or_else(String::new, |entries| columns(container, entries));
+    let index = named.map_or_else(unnamed, |index| index.name.clone());
+    Figures { access, index: &index, rows }.write(out);
 }
 
 /// The names of an index's columns.

@@ -33,6 +33,8 @@ pub(super) struct Head<'a> {
     pub(super) columns: u64,
     /// What is made of the rows in place of them.
     pub(super) aggregates: Option<&'a [u8]>,
+    /// Whether it is told how they were found.
+    pub(super) tells_figures: bool,
 }
 
 impl<'a> Head<'a> {
@@ -82,8 +84,8 @@ impl<'a> Head<'a> {
             // Others' writes wait for it.
             request.check(container, WRITE)?;
         }
-        let (columns, aggregates) = (options.columns.unwrap_or(u64::MAX), options.aggregates);
-        Ok(Self { container, transaction, locks_rows: options.for_update, columns, aggregates })
+        let (columns, aggregates, tells_figures) = (options.columns.unwrap_or(u64::MAX), options.aggregates, options.figures);
+        Ok(Self { container, transaction, locks_rows: options.for_update, columns, aggregates, tells_figures })
     }
 }
 

@@ -30,6 +30,7 @@ mod indexes;
 mod lookup;
 mod many;
 mod many_queries;
+mod one;
 mod operation;
 mod overdue;
 mod part;

@@ -6,7 +6,7 @@ use super::head::Head;
 use super::request::{READ, Request, WRITE};
 use super::rows::RowLock;
 use super::unexpired::{Expired, Unexpired};
-use super::{by_key, fetch, many, many_queries, query};
+use super::{by_key, fetch, many, many_queries, one, query};
 use crate::container::{Catalog, Container};
 use crate::failure::Failure;
 use crate::transaction::{Change, Overlay, Reference, Scope, Transaction, check_unlocked};
@@ -30,7 +30,7 @@ enum Plan<'a> {
     Query(query::Query<'a>),
     Queries(Vec<query::Query<'a>>),
     Fetch(Box<fetch::Fetch<'a>>),
-    One(query::One<'a>),
+    One(one::One<'a>),
     Ending(Ending<'a>),
 }
 
@@ -117,7 +117,7 @@ impl<'a> Plan<'a> {
             statement::GET_MULTIPLE_CONTAINER_ROWS => Self::GetContainers(many::GetContainers::read(request, arguments)?),
             statement::EXECUTE_MULTIPLE_QUERIES => Self::Queries(query::Query::read_many(request, arguments)?),
             statement::FETCH_ROW_SET => Self::Fetch(Box::new(fetch::Fetch::read(request, id, arguments)?)),
-            number if query::One::STATEMENTS.contains(&number) => Self::One(query::One::read(number, request, id, arguments)?),
+            number if one::One::STATEMENTS.contains(&number) => Self::One(one::One::read(number, request, id, arguments)?),
             number if query::Query::STATEMENTS.contains(&number) => Self::Query(query::Query::read(number, request, id, arguments)?),
             number if ById::STATEMENTS.contains(&number) => Self::ById(ById::read(number, request, id, arguments)?),
             number if Ending::STATEMENTS.contains(&number) => Self::Ending(Ending::read(number, request, id, arguments)?),

@@ -1,6 +1,6 @@
 //! Queries of one container: TQL, and the selections of time series that come without a text.
 
-use super::explain::Explanation;
+use super::explain::{Explanation, write_figures};
 use super::geometries::Geometries;
 use super::head::{self, Head, Uuid};
 use super::lookup;
@@ -9,10 +9,11 @@ use super::request::{READ, Request};
 use super::row_set;
 use super::rows::{self, RowLock};
 use crate::GridError;
+use crate::client::FIGURES;
 use crate::container::Container;
 use crate::failure::Failure;
 use crate::row::StoredRow;
-use crate::tql::{self, Aggregation, Answer, Cut, Execution, IndexRange, Interpolation, Rest, Sampling, Select, TimeOperator, TimeUnit};
+use crate::tql::{self, Answer, Cut, Execution, IndexRange, Interpolation, Rest, Sampling, Select, TimeUnit};
 use crate::wire::{Options, Reader, put_i32, put_i64, statement};
 use base::TableId;
 use model::operation::{Context, Direction, FIRST_ROW_BYTE, RowStore, Visit};
@@ -20,8 +21,6 @@ use std::ops::{Bound, ControlFlow};
 
 /// An end of a range of time that is none.
 const UNBOUNDED: i64 = i64::MAX;
-/// Instead of a column's position: none.
-const NO_COLUMN: i32 = -1;
 
 /// What a result is.
 #[repr(u8)]
@@ -35,6 +34,8 @@ enum ResultKind {
     State = 4,
     /// Not one of its own: what this server's own SQL has asked for in place of rows, encoded [`model::aggregate::Partials`].
     Partials = 5,
+    /// Not one of its own: what this server's own SQL has asked to be told of how rows were found.
+    Figures = FIGURES,
     /// For the connection, not its client: what the row set goes on with.
     Resume = RESUME,
 }
@@ -178,95 +179,43 @@ impl<'a> Query<'a> {
         let begun = row_set::Begun::new(&select, now_ms);
         let cut = if part.is_none() { row_set::first_cut(&select, self.size, bytes_max) } else { None };
         let way = Way { part, cut, end: &[], ranges: &ranges };
-        let Found { answer: found, rest, state, entries } = answer(self.head.container, select, way, bytes_max, store)?;
+        let Found { answer: found, rest, state, entries, looked_at, is_bounded } =
+            answer(self.head.container, select, way, bytes_max, store)?;
         if let Some(mut explanation) = explanation {
             explanation.add_answer(&found, rest.rows, self.head.container, entries);
             write_explanation(&explanation, out);
             return Ok(());
         }
+        let figures = i32::from(self.head.tells_figures);
         match found {
             Answer::Rows(mut found) => {
                 let resume = row_set::resume_after(self.head.container, (self.number, self.arguments), &begun, found.rows(), &rest);
                 if let Some(lock) = lock {
                     found.number(lock)?;
                 }
-                put_i32(out, 1 + i32::from(state.is_some()) + 2 * i32::from(resume.is_some()));
+                put_i32(out, 1 + i32::from(state.is_some()) + 2 * i32::from(resume.is_some()) + figures);
                 write_result(ResultKind::Rows, out, |out| found.write_with_count(out));
                 if let Some(resume) = resume {
                     write_row_set(found.rows() + rest.rows, &resume, out);
                 }
             }
             Answer::Aggregate(value) => {
-                put_i32(out, 1);
+                put_i32(out, 1 + figures);
                 write_result(ResultKind::Aggregation, out, |out| {
                     put_i64(out, i64::from(value.is_some()));
                     write_value(value, out);
                 });
             }
             Answer::Partials(partials) => {
-                put_i32(out, 1 + i32::from(state.is_some()));
+                put_i32(out, 1 + i32::from(state.is_some()) + figures);
                 write_result(ResultKind::Partials, out, |out| out.extend_from_slice(&partials));
             }
         }
         if let Some(state) = state {
             write_result(ResultKind::State, out, |out| out.extend_from_slice(&state));
         }
-        Ok(())
-    }
-}
-
-/// A statement of a time series whose reply is one row or value, or that there is none.
-pub(super) struct One<'a> {
-    pub(super) head: Head<'a>,
-    what: OneWhat,
-}
-
-enum OneWhat {
-    Nearest { time_ms: i64, operator: u8 },
-    Interpolated { time_ms: i64, column: i32 },
-    Aggregate { start_ms: i64, end_ms: i64, column: i32, aggregation: u8 },
-}
-
-impl<'a> One<'a> {
-    pub(super) const STATEMENTS: [i32; 3] =
-        [statement::GET_TIME_SERIES_ROW_RELATED, statement::INTERPOLATE_TIME_SERIES_ROW, statement::AGGREGATE_TIME_SERIES];
-
-    pub(super) fn read(number: i32, request: &Request<'a>, id: i64, mut reader: Reader<'a>) -> Result<Self, GridError> {
-        let head = Head::read(request, id, &mut reader, Uuid::Own, READ)?;
-        let what = match number {
-            statement::GET_TIME_SERIES_ROW_RELATED => OneWhat::Nearest { time_ms: reader.i64()?, operator: reader.u8()? },
-            statement::INTERPOLATE_TIME_SERIES_ROW => OneWhat::Interpolated { time_ms: reader.i64()?, column: reader.i32()? },
-            _ => OneWhat::Aggregate { start_ms: reader.i64()?, end_ms: reader.i64()?, column: reader.i32()?, aggregation: reader.u8()? },
-        };
-        Ok(Self { head, what })
-    }
-
-    fn select(&self) -> Result<Select, GridError> {
-        let container = self.head.container;
-        let position = |column: i32| usize::try_from(column).map_err(|_| GridError::malformed("a negative number of a column"));
-        match self.what {
-            OneWhat::Nearest { time_ms, operator } => Select::time_nearest(container, TimeOperator::of_wire(operator)?, time_ms),
-            OneWhat::Interpolated { time_ms, column } => Select::time_interpolated(container, time_ms, position(column)?),
-            OneWhat::Aggregate { start_ms, end_ms, column, aggregation } => {
-                let column = if column == NO_COLUMN { None } else { Some(position(column)?) };
-                Select::time_aggregate(container, start_ms, end_ms, column, Aggregation::of_wire(aggregation)?)
-            }
-        }
-    }
-
-    pub(super) fn run(&self, store: &dyn RowStore, out: &mut Vec<u8>) -> Result<(), Failure> {
-        let way = Way { part: None, cut: None, end: &[], ranges: &[] };
-        match answer(self.head.container, self.select()?, way, rows::REPLY_BYTES_MAX, store)?.answer {
-            Answer::Rows(found) => {
-                out.push(u8::from(found.rows() > 0));
-                found.write(out);
-            }
-            Answer::Aggregate(value) => {
-                out.push(u8::from(value.is_some()));
-                write_value(value, out);
-            }
-            // Its statements ask for none.
-            Answer::Partials(_) => out.push(0),
+        if self.head.tells_figures {
+            write_result(ResultKind::Figures, out, |out| write_figures(self.head.container, entries, is_bounded, looked_at, out));
         }
         Ok(())
     }
@@ -292,6 +241,10 @@ pub(super) struct Found {
     state: Option<Vec<u8>>,
     /// Whose entries have told where the rows are; none if they were scanned.
     entries: Option<TableId>,
+    /// How many rows were looked at.
+    looked_at: u64,
+    /// Whether conditions have told a range of row keys.
+    is_bounded: bool,
 }
 
 /// Looks at the rows that a selection, or a part of it, needs, by an index or in a scan.
@@ -330,15 +283,16 @@ pub(super) fn answer(
     if !end.is_empty() {
         part::end_with(end, direction, &mut from, &mut to);
     }
-    let is_empty = range.is_empty();
+    let (is_empty, is_bounded) = (range.is_empty(), (&range.lower, &range.upper) != (&Bound::Unbounded, &Bound::Unbounded));
     select.forget_told(container);
     let mut execution = Execution::new(select, container, bytes_max)?;
     if let Some(cut) = cut {
         execution = execution.cutting(cut);
     }
-    let (mut progress, mut entries) = (part.map(|_| Progress::new()), None);
+    let (mut progress, mut entries, mut looked_at) = (part.map(|_| Progress::new()), None, 0_u64);
     if !is_empty {
         let take = |row: &StoredRow<'_>| {
+            looked_at += 1;
             let is_enough = execution.push(row)? == ControlFlow::Break(());
             let mut is_over = || progress.as_mut().is_some_and(|progress| progress.passed(row.clustering, &execution));
             Ok(if is_enough || is_over() { Visit::Stop } else { Visit::Continue })
@@ -353,7 +307,7 @@ pub(super) fn answer(
     }
     let state = progress.and_then(|progress| progress.state(&execution));
     let (answer, rest) = execution.finish()?;
-    Ok(Found { answer, rest, state, entries })
+    Ok(Found { answer, rest, state, entries, looked_at, is_bounded })
 }
 
 /// Appends what is told of a query instead of its answer.
@@ -382,7 +336,7 @@ fn write_result(kind: ResultKind, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec
 }
 
 /// Appends the type of a value and the value.
-fn write_value(value: Option<tql::AggregateResult>, out: &mut Vec<u8>) {
+pub(super) fn write_value(value: Option<tql::AggregateResult>, out: &mut Vec<u8>) {
     if let Some(value) = value {
         out.push(value.element() as u8);
         value.write(out);

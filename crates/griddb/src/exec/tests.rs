@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 mod access;
 mod cold;
+mod figures;
 mod indexes;
 mod partitions;
 mod precise_times;

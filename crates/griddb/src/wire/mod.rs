@@ -22,7 +22,7 @@ mod writer;
 
 pub use frame::{FrameError, FrameHeader, MAGIC};
 pub use options::{
-    AGGREGATES_OPTION, COLUMNS_OPTION, OWN_GROUP, Options, PARTITIONING_OPTION, PRECISE_TIMES_FEATURE, RENAMING_OPTION,
+    AGGREGATES_OPTION, COLUMNS_OPTION, FIGURES_OPTION, OWN_GROUP, Options, PARTITIONING_OPTION, PRECISE_TIMES_FEATURE, RENAMING_OPTION,
     put_acceptable_version,
 };
 pub use reader::Reader;

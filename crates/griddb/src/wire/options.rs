@@ -19,6 +19,8 @@ pub const PARTITIONING_OPTION: i16 = 29_002;
 pub const AGGREGATES_OPTION: i16 = 29_003;
 /// The same of the one that names a column and gives it another name.
 pub const RENAMING_OPTION: i16 = 29_004;
+/// The same of the one that asks how rows were found.
+pub const FIGURES_OPTION: i16 = 29_005;
 /// Their group.
 pub const OWN_GROUP: i16 = 29_000;
 
@@ -50,6 +52,8 @@ pub struct Options<'a> {
     pub partitioning: Option<&'a str>,
     /// Of this server's own, with PUT_CONTAINER: a column of the container, and the name that it gets.
     pub renaming: Option<(&'a str, &'a str)>,
+    /// Of this server's own: how rows were found is told with them. Members that do not know it tell nothing.
+    pub figures: bool,
     /// The version of features that the schema in the statement needs: what follows the schema depends on it.
     pub feature_version: Option<i32>,
     /// The latest version of features that the client knows: it is not told of columns of later ones.
@@ -111,6 +115,7 @@ impl<'a> Options<'a> {
                 11_009 => drop(group.string()?),
                 PARTITIONING_OPTION => self.partitioning = Some(group.string()?),
                 RENAMING_OPTION => self.renaming = Some((group.string()?, group.string()?)),
+                FIGURES_OPTION => self.figures = group.bool()?,
                 AGGREGATES_OPTION => self.aggregates = Some(group.bytes()?),
                 COLUMNS_OPTION => self.columns = Some(group.i64()? as u64),
                 _ => return Ok(()),

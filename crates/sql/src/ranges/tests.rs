@@ -214,3 +214,12 @@ fn what_is_wrong_is_said() {
         assert!(said.contains(why), "{sql}: {said}");
     }
 }
+
+#[test]
+fn a_plan_is_that_of_the_statement_as_it_is_written_anew() {
+    let sql = "explain query plan SELECT at, AVG(x) FROM t WHERE at >= ? AND at < ? GROUP BY RANGE (at) EVERY (10, SECOND) FILL (LINEAR)";
+    let bounds = [Value::Integer(START_MS), Value::Integer(START_MS + 60_000)];
+    let (columns, rows) = ask(&[(1, 1)], sql, &bounds).unwrap();
+    assert_eq!(columns.len(), 4, "{columns:?}");
+    assert!(rows.iter().any(|row| row.contains("SCAN t ")), "{rows:?}");
+}

@@ -11,6 +11,8 @@ use super::words::{Word, words};
 pub enum Statement {
     /// One that reads.
     Read,
+    /// EXPLAIN ANALYZE: the statement that is to be run, which reads.
+    Analyze(String),
     /// INSERT, INSERT OR REPLACE, REPLACE.
     Insert {
         /// The table.
@@ -95,13 +97,18 @@ pub fn parse(sql: &str) -> Result<Statement, SyntaxError> {
         all.pop();
     }
     let first = all.first().ok_or_else(|| SyntaxError("there is no statement".to_owned()))?;
-    if first.is("EXPLAIN") && all.get(1).is_some_and(|word| word.is("ANALYZE")) {
-        return Err(SyntaxError("EXPLAIN ANALYZE is not supported: EXPLAIN QUERY PLAN tells how a statement is done".to_owned()));
+    let selects = |first: &Word<'_>| ["SELECT", "WITH", "VALUES"].iter().any(|keyword| first.is(keyword)) || first.is_symbol('(');
+    let end = all.last().map_or(0, Word::end);
+    if let [explain, analyze, rest @ ..] = &all[..]
+        && explain.is("EXPLAIN")
+        && analyze.is("ANALYZE")
+    {
+        let analyzed = rest.first().filter(|first| selects(first)).map(|first| Statement::Analyze(sql[first.start..end].to_owned()));
+        return analyzed.ok_or_else(|| SyntaxError("EXPLAIN ANALYZE runs a SELECT, and no other statement".to_owned()));
     }
-    if ["SELECT", "WITH", "VALUES", "EXPLAIN"].iter().any(|keyword| first.is(keyword)) || first.is_symbol('(') {
+    if selects(first) || first.is("EXPLAIN") {
         return Ok(Statement::Read);
     }
-    let end = all.last().map_or(0, Word::end);
     let mut parser = Parser { sql: &sql[..end], words: &all };
     let statement = parser.statement()?;
     match parser.words.first() {

@@ -63,12 +63,22 @@ fn several_columns_are_added_at_once() {
     let Ok(Statement::AddColumns(table, columns)) = parse(sql) else { panic!("{sql}") };
     let columns: Vec<_> = columns.iter().map(|column| (column.name.as_str(), column.kind, column.is_not_null)).collect();
     assert_eq!((table.as_str(), &columns[..]), ("t", &[("a", ColumnType::Text, true), ("b", ColumnType::Integer, false)][..]));
-    for wrong in [
-        "ALTER TABLE t ADD a LONG,",
-        "ALTER TABLE t ADD a LONG, b LONG",
-        "ALTER TABLE t ADD a LONG PRIMARY KEY",
-        "EXPLAIN ANALYZE SELECT 1",
-    ] {
+    for wrong in ["ALTER TABLE t ADD a LONG,", "ALTER TABLE t ADD a LONG, b LONG", "ALTER TABLE t ADD a LONG PRIMARY KEY"] {
+        assert!(parse(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn what_reads_is_explained_and_analyzed() {
+    assert_eq!(parse("EXPLAIN QUERY PLAN SELECT 1"), Ok(Statement::Read));
+    assert_eq!(parse("explain analyze /* c */ SELECT 1, ';' -- d\n;"), Ok(Statement::Analyze("SELECT 1, ';'".to_owned())));
+    assert_eq!(
+        parse("EXPLAIN ANALYZE WITH a AS (SELECT 1) SELECT * FROM a"),
+        Ok(Statement::Analyze("WITH a AS (SELECT 1) SELECT * FROM a".to_owned()))
+    );
+    for wrong in
+        ["EXPLAIN ANALYZE", "EXPLAIN ANALYZE DELETE FROM t", "EXPLAIN ANALYZE EXPLAIN SELECT 1", "EXPLAIN ANALYZE ANALYZE SELECT 1"]
+    {
         assert!(parse(wrong).is_err(), "{wrong}");
     }
 }
