@@ -34,7 +34,7 @@ enum ResultKind {
     State = 4,
     /// Not one of its own: what this server's own SQL has asked for in place of rows, encoded [`model::aggregate::Partials`].
     Partials = 5,
-    /// Not one of its own: what this server's own SQL has asked to be told of how rows were found.
+    /// Not one of its own: what this server's own SQL has asked to be told of how rows were found, of a query in parts.
     Figures = FIGURES,
     /// For the connection, not its client: what the row set goes on with.
     Resume = RESUME,
@@ -186,7 +186,9 @@ impl<'a> Query<'a> {
             write_explanation(&explanation, out);
             return Ok(());
         }
-        let figures = i32::from(self.head.tells_figures);
+        // A row set in parts has as many results as its connection knows.
+        let tells_figures = self.head.tells_figures && part.is_some();
+        let figures = i32::from(tells_figures);
         match found {
             Answer::Rows(mut found) => {
                 let resume = row_set::resume_after(self.head.container, (self.number, self.arguments), &begun, found.rows(), &rest);
@@ -214,7 +216,7 @@ impl<'a> Query<'a> {
         if let Some(state) = state {
             write_result(ResultKind::State, out, |out| out.extend_from_slice(&state));
         }
-        if self.head.tells_figures {
+        if tells_figures {
             write_result(ResultKind::Figures, out, |out| write_figures(self.head.container, entries, is_bounded, looked_at, out));
         }
         Ok(())

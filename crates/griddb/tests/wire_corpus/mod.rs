@@ -184,6 +184,10 @@ fn about_containers(things: &Made) -> Vec<Sent> {
                 client::put_partitioned_container(of, (&things.columns, 1), "hash 4 id\nnext 0\n", false, out);
             }),
         ),
+        (
+            statement::PUT_CONTAINER,
+            made(|out| client::rename_column((&things.name, Kind::Collection), (&things.columns, 1), ("TEXT", "words"), out)),
+        ),
         (statement::CREATE_INDEX, made(|out| client::change_index(things.id, index, &[], out))),
         (statement::DROP_INDEX, made(|out| client::change_index(things.id, index, &[1, 1], out))),
     ]
@@ -222,12 +226,14 @@ fn queries(Containers { things, series, .. }: &Containers) -> Vec<Sent> {
     let encoded = made(|out| Spec { groups: vec![1], folds: vec![count], conditions: Vec::new() }.encode(out));
     let own = made(|out| {
         put_i16(out, OWN_GROUP);
-        put_i32(out, encoded.len() as i32 + 6 + 10);
+        put_i32(out, encoded.len() as i32 + 6 + 10 + 3);
         put_i16(out, AGGREGATES_OPTION);
         put_i32(out, encoded.len() as i32);
         out.extend_from_slice(&encoded);
         put_i16(out, COLUMNS_OPTION);
         put_i64(out, 3);
+        put_i16(out, FIGURES_OPTION);
+        out.push(1);
     });
     let in_parts = made(|out| {
         [i64::MAX, 0].iter().for_each(|number| put_i64(out, *number));

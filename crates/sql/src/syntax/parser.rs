@@ -162,25 +162,29 @@ impl Parser<'_> {
             return Ok(Statement::DropIndex(name, self.name()?, if_exists));
         }
         if self.takes_all(&["ALTER", "TABLE"])? {
-            let table = self.name()?;
-            if self.is_next("ADD") {
-                return Ok(Statement::AddColumns(table, self.added_columns()?));
-            }
-            if self.takes_all(&["RENAME", "COLUMN"])? {
-                let from = self.name()?;
-                self.expect("TO")?;
-                return Ok(Statement::RenameColumn { table, from, to: self.name()? });
-            }
-            self.expect("DROP")?;
-            if self.is_next("PARTITION") && self.words.get(1).is_some_and(|word| word.is("FOR")) {
-                self.takes_all(&["PARTITION", "FOR"])?;
-                return Ok(Statement::DropPartition(table, self.value_in_brackets()?));
-            }
-            self.takes("COLUMN");
-            return Ok(Statement::DropColumn(table, self.name()?));
+            return self.alter_table();
         }
         let word = self.words.first().map_or("", |word| word.text);
         Err(SyntaxError(format!("near \"{word}\": syntax error, or a statement that is not supported")))
+    }
+
+    fn alter_table(&mut self) -> Result<Statement, SyntaxError> {
+        let table = self.name()?;
+        if self.is_next("ADD") {
+            return Ok(Statement::AddColumns(table, self.added_columns()?));
+        }
+        if self.takes_all(&["RENAME", "COLUMN"])? {
+            let from = self.name()?;
+            self.expect("TO")?;
+            return Ok(Statement::RenameColumn { table, from, to: self.name()? });
+        }
+        self.expect("DROP")?;
+        if self.is_next("PARTITION") && self.words.get(1).is_some_and(|word| word.is("FOR")) {
+            self.takes_all(&["PARTITION", "FOR"])?;
+            return Ok(Statement::DropPartition(table, self.value_in_brackets()?));
+        }
+        self.takes("COLUMN");
+        Ok(Statement::DropColumn(table, self.name()?))
     }
 
     /// `ADD [COLUMN] column definition, ADD …`

@@ -69,6 +69,10 @@ class SecurityTest {
       Suite.assertRefused(NOT_ALLOWED, () -> statement.executeUpdate("DROP TABLE item"));
       Suite.assertRefused(NOT_ALLOWED, () -> statement.executeUpdate("CREATE TABLE other (id INTEGER PRIMARY KEY)"));
       Suite.assertRefused(NOT_ALLOWED, () -> statement.executeUpdate("ALTER TABLE item ADD COLUMN v LONG"));
+      Suite.assertRefused(NOT_ALLOWED, () -> statement.executeUpdate("ALTER TABLE item RENAME COLUMN name TO title"));
+      try (ResultSet rows = statement.executeQuery("EXPLAIN ANALYZE SELECT name FROM item")) {
+        assertTrue(rows.next() && rows.getString("STEP").equals("PLAN"));
+      }
     }
   }
 
@@ -97,6 +101,7 @@ class SecurityTest {
   void whoMayNothingSeesNothing() throws SQLException {
     try (Connection nobody = login("nobody"); Statement statement = nobody.createStatement()) {
       Suite.assertRefused(NOT_ALLOWED, () -> statement.executeQuery("SELECT * FROM item"));
+      Suite.assertRefused(NOT_ALLOWED, () -> statement.executeQuery("EXPLAIN ANALYZE SELECT * FROM item"));
       try (ResultSet tables = nobody.getMetaData().getTables(null, null, "%", null)) {
         assertTrue(!tables.next());
       }

@@ -26,10 +26,10 @@ fn in_parts(text: &str, state: &[u8]) -> Vec<u8> {
     out
 }
 
-fn filled() -> (Node, i64) {
+fn filled(count: i64) -> (Node, i64) {
     let mut node = Node::new();
     let id = node.put_container("Things", 0, &COLUMNS, 1, false).unwrap();
-    let many: Vec<(i64, &str)> = (0..30_000).map(|id| (id, if id % 2 == 0 { "even" } else { "odd" })).collect();
+    let many: Vec<(i64, &str)> = (0..count).map(|id| (id, if id % 2 == 0 { "even" } else { "odd" })).collect();
     let mut arguments = head(id, 0, 0);
     put_i64(&mut arguments, many.len() as i64);
     arguments.extend_from_slice(&rows(&many));
@@ -41,7 +41,7 @@ const FIRST: &[u8] = &[1, 0, 0, 0, 0];
 
 #[test]
 fn rows_that_were_looked_at_are_counted_in_each_part() {
-    let (mut node, id) = filled();
+    let (mut node, id) = filled(30_000);
     for (text, access, looked_at) in [
         ("select *", Access::Scan, vec![20_000, 10_000]),
         ("select * where text = 'odd'", Access::Scan, vec![20_000, 10_000]),
@@ -67,7 +67,7 @@ fn rows_that_were_looked_at_are_counted_in_each_part() {
 
 #[test]
 fn aggregates_tell_of_the_rows_that_they_were_made_of() {
-    let (mut node, id) = filled();
+    let (mut node, id) = filled(30_000);
     let mut spec = Vec::new();
     Spec { folds: vec![Fold { function: Function::Rows, column: 0 }], ..Spec::default() }.encode(&mut spec);
     let option = [&AGGREGATES_OPTION.to_le_bytes()[..], &(spec.len() as i32).to_le_bytes(), &spec].concat();
@@ -75,4 +75,17 @@ fn aggregates_tell_of_the_rows_that_they_were_made_of() {
     let reply = node.serve(statement::QUERY_TQL, &asked).unwrap();
     let part = read_aggregated_part(&mut Reader::new(&reply)).unwrap().unwrap();
     assert_eq!((part.state, part.figures), (None, Some(Figures { access: Access::Keys, index: "", rows: 10 })));
+}
+
+#[test]
+fn a_row_set_has_the_results_that_its_connection_knows() {
+    let (mut node, id) = filled(60_000);
+    let mut asked = asking(id, &[]);
+    put_i64(&mut asked, i64::MAX);
+    put_i64(&mut asked, 100);
+    // Not in parts.
+    asked.extend_from_slice(&[0; 5]);
+    put_string(&mut asked, "select *");
+    let reply = node.serve(statement::QUERY_TQL, &asked).unwrap();
+    assert_eq!(i32::from_le_bytes(reply[..4].try_into().unwrap()), 3, "rows, how many there are, what the next part begins with");
 }
