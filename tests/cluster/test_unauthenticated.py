@@ -17,7 +17,7 @@ from nodes import connect, until
 
 HELLO = 1
 # The latest version of the nodes' protocol that the binary knows.
-PROTOCOL_VERSION = 23
+PROTOCOL_VERSION = 24
 KNOWN = f"this node 4 to {PROTOCOL_VERSION}"
 
 

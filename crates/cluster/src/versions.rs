@@ -29,6 +29,7 @@
 //! | 21 | bins of record sets may be texts of GeoJSON, with indexes of places and regions |
 //! | 22 | a replica says in which slots it has damaged rows (frame 70) |
 //! | 23 | the schema may have vectors of more than 65,535 dimensions |
+//! | 24 | the schema may have SASI indexes that take texts apart |
 
 use std::fmt;
 
@@ -41,7 +42,7 @@ pub struct Versions {
 
 impl Versions {
     /// What this program knows.
-    pub const KNOWN: Self = Self::new(4, 23);
+    pub const KNOWN: Self = Self::new(4, 24);
 
     /// From `oldest` to `latest`.
     ///

@@ -1,5 +1,6 @@
 //! The schema: keyspaces, tables, columns. Immutable values; a change makes a new [`Schema`] that shares what it did not touch.
 
+mod analyzers;
 mod column;
 mod long_vectors;
 mod role;

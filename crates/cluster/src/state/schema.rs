@@ -47,6 +47,8 @@ const RECORD_TRANSACTIONS_SINCE: u16 = 20;
 const GEOSPATIAL_SINCE: u16 = 21;
 /// The version in which vectors may have more dimensions than two bytes count.
 const LONG_VECTORS_SINCE: u16 = 23;
+/// The version in which SASI indexes may take texts apart: who does not know that would make entries of whole texts.
+const ANALYZERS_SINCE: u16 = 24;
 
 impl State {
     /// Whether every member knows what roles are.
@@ -151,6 +153,12 @@ impl State {
         self.protocol_version() >= LONG_VECTORS_SINCE
     }
 
+    /// Whether every member knows indexes that take texts apart.
+    #[must_use]
+    pub fn knows_analyzers(&self) -> bool {
+        self.protocol_version() >= ANALYZERS_SINCE
+    }
+
     /// Whether every member knows all that a schema has.
     fn knows_all_of(&self, schema: &Schema) -> bool {
         (schema.roles.is_empty() || self.knows_roles())
@@ -170,6 +178,7 @@ impl State {
             && (!schema.has_record_transactions() || self.knows_record_transactions())
             && (!schema.has_geospatial_bins() || self.knows_geospatial())
             && (!schema.has_long_vectors() || self.knows_long_vectors())
+            && (!schema.has_analyzers() || self.knows_analyzers())
     }
 
     pub(crate) fn change_schema(&mut self, expected: u128, document: &[u8]) -> Outcome {

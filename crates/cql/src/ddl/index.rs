@@ -7,7 +7,7 @@ use super::error::{IndexError, ViewError};
 use super::limits::SYSTEM_TABLE_IDS_FROM;
 use super::property::Properties;
 use super::types::contains_duration;
-use super::{DdlError, cdc, name};
+use super::{DdlError, cdc, name, sasi};
 use crate::index::{IndexClass, indexed_type};
 use crate::language::ast::{self, Identifier};
 use crate::value::function::Similarity;
@@ -19,9 +19,6 @@ use std::sync::Arc;
 
 /// Options of storage-attached indexes that are `true` or `false`: what of a text counts.
 const ANALYSIS_OPTIONS: [&str; 3] = ["case_sensitive", "normalize", "ascii"];
-const SASI_MODES: [&str; 3] = ["PREFIX", "CONTAINS", "SPARSE"];
-/// The one analyzer of SASI that does not take texts apart.
-const SASI_ANALYZER: &str = "org.apache.cassandra.index.sasi.analyzer.NonTokenizingAnalyzer";
 
 /// What Cassandra calls its first kind of index, and keeps for itself among options.
 const LEGACY_CLASS: &str = "legacy_local_table";
@@ -81,7 +78,7 @@ pub(super) fn create(context: &Context<'_>, statement: &ast::CreateIndex) -> Res
         IndexClass::Legacy if statement.using.is_some() && !options.is_empty() => return Err(IndexError::Options.into()),
         IndexClass::Legacy => {}
         IndexClass::StorageAttached => check_storage_attached(column, part, &options)?,
-        IndexClass::Sasi => check_sasi(column, &options)?,
+        IndexClass::Sasi => sasi::check(column, &options)?,
     }
     let id = context.schema.next_table;
     let next_table = id.0.checked_add(1).filter(|next| *next < SYSTEM_TABLE_IDS_FROM).ok_or(DdlError::TooManyTables(id.0))?;
@@ -221,28 +218,6 @@ fn check_storage_attached(column: &Column, part: IndexPart, options: &BTreeMap<S
         DataType::Vector(_, 1) if is_cosine => Err(DdlError::Index(IndexError::OnOneDimension)),
         _ => Ok(()),
     }
-}
-
-/// What a SASI index cannot be on, and its options.
-fn check_sasi(column: &Column, options: &BTreeMap<String, String>) -> Result<(), DdlError> {
-    if column.data_type.is_collection() {
-        return Err(IndexError::SasiOnCollection.into());
-    }
-    for (option, value) in options {
-        match option.as_str() {
-            "mode" if value.eq_ignore_ascii_case("SPARSE") && matches!(column.data_type, DataType::Text | DataType::Ascii) => {
-                return Err(IndexError::SasiSparseText.into());
-            }
-            "mode" if !SASI_MODES.iter().any(|mode| mode.eq_ignore_ascii_case(value)) => {
-                return Err(IndexError::SasiMode(value.clone()).into());
-            }
-            "analyzer_class" if value != SASI_ANALYZER => return Err(DdlError::Unsupported("A SASI index that takes texts apart")),
-            "normalize_uppercase" if value.eq_ignore_ascii_case("true") => return Err(DdlError::Unsupported("normalize_uppercase")),
-            // As in Cassandra, whatever else is given is kept: how entries are stored there, and what nobody knows.
-            _ => {}
-        }
-    }
-    Ok(())
 }
 
 /// The name of the column that a target is about; of several, none.

@@ -30,6 +30,7 @@ mod permission;
 mod property;
 mod replication;
 mod role;
+mod sasi;
 mod types;
 mod unsupported;
 mod user_type;

@@ -12,6 +12,7 @@ mod gather;
 mod graph;
 mod indexed;
 mod nearest;
+mod pattern;
 mod run;
 pub(super) mod single;
 

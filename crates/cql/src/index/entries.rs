@@ -160,12 +160,23 @@ impl Entries {
         }
     }
 
-    /// Adds the entry of a value, or of a key and its value.
+    /// Adds the entry of a value, or of a key and its value; of a text that is taken apart those of its tokens.
     fn add(&self, parts: &[(&DataType, &[u8])], stamp: Stamp, place: Place<'_>, entries: &mut OfRow) {
-        let mut key = match (&self.analysis, parts) {
-            (Some(analysis), [(ty, value)]) => key::value_key([(*ty, &*analysis.apply(value))].into_iter()),
-            _ => key::value_key(parts.iter().copied()),
+        let (Some(analysis), [(ty, value)]) = (&self.analysis, parts) else {
+            return Self::add_key(key::value_key(parts.iter().copied()), stamp, place, entries);
         };
+        let room_until = entries.found.len() + INDEXED_VALUES_MAX;
+        analysis.stored_texts(value, &mut |text| {
+            if entries.found.len() < room_until {
+                Self::add_key(key::value_key([(*ty, text)].into_iter()), stamp, place, entries);
+            } else {
+                entries.has_oversize = true;
+            }
+        });
+    }
+
+    /// Adds the entry with the key that begins with this value.
+    fn add_key(mut key: Vec<u8>, stamp: Stamp, place: Place<'_>, entries: &mut OfRow) {
         if !EntryKey::append(place.token, place.partition, place.clustering, &mut key) {
             entries.has_oversize = true;
             return;

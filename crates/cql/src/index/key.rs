@@ -35,9 +35,6 @@ pub(crate) fn value_key<'a>(parts: impl Iterator<Item = (&'a DataType, &'a [u8])
 
 /// What the keys of all texts that begin with `prefix` begin with, or come after.
 pub(crate) fn prefix_key(ty: &DataType, prefix: &[u8]) -> Vec<u8> {
-    if prefix.is_empty() {
-        return FIRST_VALUE.to_vec();
-    }
     let mut key = Vec::new();
     comparable::encode(ty, prefix, false, &mut key);
     // Without the two bytes that end a text.

@@ -5,6 +5,7 @@
 //! only until its neighbours move to a page.
 //!
 //! - [`analysis`]: what of a text counts.
+//! - [`tokens`]: what texts are taken apart into.
 //! - [`class`]: which restrictions it answers.
 //! - [`key`]: an entry's key, and the way back to the row.
 //! - [`entries`]: the entries of a row, and the observer that keeps them.
@@ -22,6 +23,7 @@ mod class;
 mod cover;
 mod entries;
 mod key;
+mod tokens;
 mod vectors;
 
 pub(crate) use analysis::Analysis;
@@ -31,6 +33,7 @@ pub use cover::Cover;
 pub use entries::Entries;
 pub(crate) use entries::indexed_type;
 pub use key::value_prefix;
+pub(crate) use tokens::Analyzer;
 pub use vectors::{Vectors, vector_columns};
 
 pub(crate) use key::{EntryKey, FIRST_VALUE, after_value, prefix_key, value_key};

@@ -100,12 +100,20 @@ pub enum Comparator {
     /// `NOT CONTAINS KEY`
     NotContainsKey,
     /// `LIKE`, with `%` at the ends of a pattern only
-    Like {
-        /// Whether the index finds a text anywhere, not only where values begin.
-        anywhere: bool,
-    },
+    Like(Likes),
     /// `IS NOT NULL`
     IsNotNull,
+}
+
+/// Which patterns of LIKE an index looks for, besides a whole text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Likes {
+    /// What texts begin with.
+    Beginnings,
+    /// What texts end with or contain.
+    AllButBeginnings,
+    /// All of these.
+    All,
 }
 
 impl Comparator {
@@ -129,7 +137,7 @@ impl Comparator {
             Self::ContainsKey => "CONTAINS KEY",
             Self::NotContains => "NOT CONTAINS",
             Self::NotContainsKey => "NOT CONTAINS KEY",
-            Self::Like { .. } => "LIKE",
+            Self::Like(_) => "LIKE",
             Self::IsNotNull => "IS NOT NULL",
         }
     }

@@ -18,7 +18,7 @@ mod term_planner;
 mod view;
 
 pub use column_mask::column_mask;
-pub use keys::{ClusteringPlan, ColumnRef, Comparator, KeyTerm, SliceBound, TupleKeys};
+pub use keys::{ClusteringPlan, ColumnRef, Comparator, KeyTerm, Likes, SliceBound, TupleKeys};
 pub use mask::{Mask, MaskedColumn};
 pub use masked::QueriedMasks;
 pub use modify::{Assignment, Condition, ConditionTarget, Conditions, Modify, ModifyKind, RowTarget};

@@ -7,6 +7,7 @@ mod cdc;
 mod ddl_cassandra;
 mod ddl_own;
 mod ddl_roles;
+mod ddl_sasi;
 mod describe_round_trip;
 mod functions_schema;
 mod functions_select;

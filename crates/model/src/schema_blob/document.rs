@@ -19,8 +19,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The newest format that [`decode`] reads.
-pub const FORMAT: u32 = 11;
-/// What [`encode`] writes for a schema without long vectors: programs that know none read it.
+pub const FORMAT: u32 = 12;
+/// What [`encode`] writes for a schema without analyzers of indexes: programs that know none read it.
+const FORMAT_WITHOUT_ANALYZERS: u32 = 11;
+/// What [`encode`] writes for a schema without long vectors either.
 const FORMAT_WITHOUT_LONG_VECTORS: u32 = 10;
 /// What [`encode`] writes for a schema without limits of roles either.
 const FORMAT_WITHOUT_ROLE_LIMITS: u32 = 9;
@@ -61,7 +63,8 @@ pub(super) struct SchemaDocument {
 /// The oldest format that has all that there is in a schema.
 fn format_of(schema: &Schema) -> u32 {
     match schema {
-        _ if schema.has_long_vectors() => FORMAT,
+        _ if schema.has_analyzers() => FORMAT,
+        _ if schema.has_long_vectors() => FORMAT_WITHOUT_ANALYZERS,
         _ if schema.has_role_limits() => FORMAT_WITHOUT_LONG_VECTORS,
         _ if schema.has_masks() => FORMAT_WITHOUT_ROLE_LIMITS,
         _ if schema.has_digest_logins() => FORMAT_WITHOUT_MASKS,

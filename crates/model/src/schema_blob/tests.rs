@@ -482,6 +482,42 @@ fn vectors_of_two_bytes_are_stored_as_before_and_those_of_more_than_an_int_are_r
         let error = decode(&sealed(&document.replace(": 65536", &format!(": {dimension}")))).unwrap_err();
         assert!(matches!(error, SchemaBlobError::Json(_)), "{error}");
     }
-    let error = decode(&sealed(&document.replace("\"format\": 11", "\"format\": 12"))).unwrap_err();
-    assert!(matches!(error, SchemaBlobError::Newer { found: 12, supported: 11 }), "{error}");
+    let error = decode(&sealed(&document.replace("\"format\": 11", "\"format\": 13"))).unwrap_err();
+    assert!(matches!(error, SchemaBlobError::Newer { found: 13, supported: 12 }), "{error}");
+}
+
+/// A schema with an index that has these options.
+fn with_analyzed(options: &[(&str, &str)]) -> Schema {
+    let mut schema = full();
+    let keyspace = Arc::make_mut(schema.keyspaces.get_mut("app").unwrap());
+    let table = Arc::make_mut(keyspace.tables.get_mut("orders").unwrap());
+    let index = Index {
+        id: schema.next_table,
+        name: "by_text".to_owned(),
+        column: table.columns.last().unwrap().id,
+        part: IndexPart::Value,
+        class: Some("org.apache.cassandra.index.sasi.SASIIndex".to_owned()),
+        options: options.iter().map(|(option, value)| ((*option).to_owned(), (*value).to_owned())).collect(),
+    };
+    schema.next_table = TableId(index.id.0 + 1);
+    table.indexes.insert(index.name.clone(), Arc::new(index));
+    schema
+}
+
+#[test]
+fn analyzers_of_indexes_have_the_format_of_their_golden_file_and_need_a_program_that_knows_them() {
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/schema-12.json");
+    let schema = with_analyzed(&[("analyzer_class", "org.apache.cassandra.index.sasi.analyzer.DelimiterAnalyzer"), ("delimiter", "░")]);
+    if std::env::var_os("TARNDB_WRITE_GOLDEN").is_some() {
+        std::fs::write(golden, encode(&schema)).unwrap();
+    }
+    let stored = std::fs::read(golden).unwrap();
+    assert_eq!(String::from_utf8_lossy(&encode(&schema)), String::from_utf8_lossy(&stored));
+    assert_eq!(decode(&stored).unwrap(), schema);
+    let format = |options: &[(&str, &str)]| document_of(&with_analyzed(options)).contains("\"format\": 12");
+    assert!(format(&[("normalize_uppercase", "true")]));
+    assert!(!format(&[
+        ("analyzer_class", "org.apache.cassandra.index.sasi.analyzer.NonTokenizingAnalyzer"),
+        ("normalize_lowercase", "true")
+    ]));
 }

@@ -82,6 +82,7 @@ fn check_members(wanted: &Schema, environment: &SchemaEnvironment<'_>) -> Result
         ("transactions over records", wanted.has_record_transactions() && !environment.knows_record_transactions),
         ("GeoJSON as texts", wanted.has_geospatial_bins() && !environment.knows_geospatial),
         ("vectors of more than 65,535 dimensions", wanted.has_long_vectors() && !environment.knows_long_vectors),
+        ("indexes that take texts apart", wanted.has_analyzers() && !environment.knows_analyzers),
         ("masked columns", wanted.has_masks() && !environment.knows_masks),
     ])
 }

@@ -136,6 +136,8 @@ pub struct SchemaEnvironment<'a> {
     pub(crate) knows_geospatial: bool,
     /// Whether every member knows vectors of more than 65,535 dimensions.
     pub(crate) knows_long_vectors: bool,
+    /// Whether every member knows indexes that take texts apart.
+    pub(crate) knows_analyzers: bool,
 }
 
 /// A change that can be made.

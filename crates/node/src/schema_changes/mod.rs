@@ -154,6 +154,7 @@ impl Core {
                         .is_none_or(|cluster| cluster.newest_state().knows_record_transactions()),
                     knows_geospatial: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_geospatial()),
                     knows_long_vectors: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_long_vectors()),
+                    knows_analyzers: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_analyzers()),
                 };
                 let ResolvedChange { update, warnings } = change.resolve(&self.schema, &mut environment)?;
                 Ok(match update {

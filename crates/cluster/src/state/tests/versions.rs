@@ -274,3 +274,30 @@ fn long_vectors_wait_until_every_member_knows_them() {
     cluster.apply(&Command::Started { node: NodeId(1), previous: 1, profile: knows(1, 2, 4, 23) });
     assert_eq!(cluster.apply(&change(&long, &cluster.state.clone())), Outcome::Done);
 }
+
+#[test]
+fn analyzers_of_indexes_wait_until_every_member_knows_them() {
+    let mut cluster = Cluster { state: State::founded(7, "test".to_owned(), knows(1, 1, 4, 23), Schema::empty(), 1), index: 1 };
+    let bin = NewBin { name: "n".to_owned(), kind: 3, kind_name: "string", data_type: DataType::Text };
+    let mut schema = Schema::empty().declare_bins("test", "t", &[bin], 3).expect("names that can be").expect("a new set").schema;
+    let mut with_analyzer = |analyzer: &str, version| {
+        let id = schema.next_table;
+        let keyspace = Arc::make_mut(schema.keyspaces.get_mut("test").expect("the keyspace"));
+        let table = Arc::make_mut(keyspace.tables.get_mut("t").expect("the table"));
+        table.records = None;
+        let class = format!("org.apache.cassandra.index.sasi.analyzer.{analyzer}");
+        let options = [("analyzer_class".to_owned(), class)].into();
+        let column = table.columns.last().expect("the column").id;
+        let index = Index { id, name: format!("by_{analyzer}"), column, part: IndexPart::Value, class: None, options };
+        table.indexes = [(index.name.clone(), Arc::new(index))].into();
+        schema.next_table = TableId(id.0 + 1);
+        schema.version = version;
+        schema_blob::encode(&schema)
+    };
+    let (whole, apart) = (with_analyzer("NonTokenizingAnalyzer", 98), with_analyzer("DelimiterAnalyzer", 99));
+    let change = |document: &[u8], state: &State| Command::Schema { expected: state.schema.version, document: document.to_vec() };
+    assert_eq!(cluster.apply(&change(&apart, &cluster.state.clone())), Outcome::Refused(Refused::BadSchema));
+    assert_eq!(cluster.apply(&change(&whole, &cluster.state.clone())), Outcome::Done, "texts that stay whole are known since long");
+    cluster.apply(&Command::Started { node: NodeId(1), previous: 1, profile: knows(1, 2, 4, 24) });
+    assert_eq!(cluster.apply(&change(&apart, &cluster.state.clone())), Outcome::Done);
+}

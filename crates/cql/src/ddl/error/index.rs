@@ -66,6 +66,18 @@ pub enum IndexError {
     SasiOnCollection,
     #[error("SPARSE mode is only supported on non-literal columns.")]
     SasiSparseText,
+    #[error("SPARSE mode doesn't support analyzers.")]
+    SasiSparseAnalyzed,
+    #[error("Unable to find analyzer class '{0}'")]
+    SasiAnalyzer(String),
+    #[error("{0} does not support type {1}")]
+    SasiAnalyzerType(&'static str, DataType),
+    #[error("case_sensitive option cannot be specified together with either normalize_lowercase or normalize_uppercase")]
+    SasiCase,
+    #[error("Options to normalize terms cannot be both uppercase and lowercase at the same time")]
+    SasiBothCases,
+    #[error("Only single character delimiters supported, was {0}")]
+    SasiDelimiter(String),
     #[error("Unable to find custom indexer class '{0}'")]
     Class(String),
     #[error("Properties specified [{0}] are not understood by StorageAttachedIndex")]
@@ -81,9 +93,17 @@ impl IndexError {
     #[must_use]
     pub fn kind(&self) -> DdlErrorKind {
         match self {
-            Self::Class(_) | Self::UnknownOption(_) | Self::SasiMode(_) | Self::SasiOnCollection | Self::SasiSparseText => {
-                DdlErrorKind::Config
-            }
+            Self::Class(_)
+            | Self::UnknownOption(_)
+            | Self::SasiMode(_)
+            | Self::SasiOnCollection
+            | Self::SasiSparseText
+            | Self::SasiSparseAnalyzed
+            | Self::SasiAnalyzer(_)
+            | Self::SasiAnalyzerType(..)
+            | Self::SasiCase
+            | Self::SasiBothCases
+            | Self::SasiDelimiter(_) => DdlErrorKind::Config,
             _ => DdlErrorKind::Invalid,
         }
     }

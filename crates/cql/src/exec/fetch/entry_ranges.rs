@@ -4,7 +4,8 @@
 //! cursor are picked out, [`PICKED_MAX`] at a time.
 
 use super::cursor::{Cursor, Place};
-use super::filter::{BoundFilter, Pattern};
+use super::filter::BoundFilter;
+use super::pattern::Among;
 use crate::index::{EntryKey, FIRST_VALUE, after_value, prefix_key, value_key};
 use crate::plan::{Comparator, IndexUse};
 use base::{Slot, TableId, Token};
@@ -63,12 +64,14 @@ impl EntryRanges {
                         };
                     }
                 }
-                Comparator::Like { .. } => {
-                    if let Some(ty) = used.types.first() {
-                        let prefix = Pattern::new(first).prefix();
-                        let from = prefix_key(ty, prefix);
-                        let to = if prefix.is_empty() { None } else { after_value(&from) };
-                        ranges = vec![EntryRange { from, to, is_point: false }];
+                Comparator::Like(_) => {
+                    let (Some(ty), Some(pattern)) = (used.types.first(), filter.pattern()) else { continue };
+                    let range = |from: Vec<u8>, is_point| EntryRange { to: after_value(&from), from, is_point };
+                    match pattern.among() {
+                        Some(Among::Equal(text)) => ranges = vec![range(value_key([(ty, text)].into_iter()), true)],
+                        Some(Among::Beginning(text)) => ranges = vec![range(prefix_key(ty, text), false)],
+                        Some(Among::All) => {}
+                        None => ranges.clear(),
                     }
                 }
                 _ => {}

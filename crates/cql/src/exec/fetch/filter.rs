@@ -2,10 +2,10 @@
 
 use super::super::rows::RowValues;
 use super::super::{Bound, Environment, element, keys};
+use super::pattern::Pattern;
 use crate::CqlError;
 use crate::index::Analysis;
 use crate::plan::{Comparator, Filter, Source, Subject};
-use crate::value::parse::Excerpt;
 use crate::value::{self, layout};
 use model::{Column, DataType};
 use std::borrow::Cow;
@@ -17,6 +17,8 @@ pub(in crate::exec) struct BoundFilter {
     data_type: DataType,
     operator: Comparator,
     values: Vec<Vec<u8>>,
+    /// What LIKE looks for, in place of its value.
+    pattern: Option<Pattern>,
     analysis: Option<Analysis>,
 }
 
@@ -71,7 +73,10 @@ impl BoundFilter {
                 *value = element::normalized(&filter.data_type, std::mem::take(value).into()).into_owned();
             }
         }
-        if let Some(analysis) = &filter.analysis {
+        let mut pattern = None;
+        if let (Comparator::Like(likes), [value]) = (filter.operator, values.as_slice()) {
+            pattern = Some(Pattern::new(value, likes, &filter.name, filter.analysis)?);
+        } else if let Some(analysis) = &filter.analysis {
             for value in &mut values {
                 *value = analysis.apply(value).into_owned();
             }
@@ -79,16 +84,18 @@ impl BoundFilter {
         if let Some(columns) = tuple_columns(filter, clustering) {
             values.iter().try_for_each(|tuple| check_tuple(filter.operator, columns, tuple))?;
         }
-        if let Comparator::Like { anywhere } = filter.operator {
-            values.iter().try_for_each(|pattern| Pattern::new(pattern).check(&filter.name, anywhere))?;
-        }
-        Ok(Self { subject, data_type: filter.data_type.clone(), operator: filter.operator, values, analysis: filter.analysis })
+        Ok(Self { subject, data_type: filter.data_type.clone(), operator: filter.operator, values, pattern, analysis: filter.analysis })
     }
 
     /// How it compares, with which values; of a map's element the key before them.
     pub(in crate::exec) fn comparison(&self) -> (Comparator, Option<&[u8]>, &[Vec<u8>]) {
         let key = if let BoundSubject::Element { key, .. } = &self.subject { Some(key.as_slice()) } else { None };
         (self.operator, key, &self.values)
+    }
+
+    /// What LIKE looks for.
+    pub(super) fn pattern(&self) -> Option<&Pattern> {
+        self.pattern.as_ref()
     }
 
     /// Whether a row matches. What is null matches nothing.
@@ -110,8 +117,10 @@ impl BoundFilter {
     /// Whether a value matches that is compared whole.
     pub(in crate::exec) fn holds(&self, actual: &[u8]) -> bool {
         let actual = match self.operator {
-            // Elements of collections are analysed one by one.
-            Comparator::Contains | Comparator::NotContains | Comparator::ContainsKey | Comparator::NotContainsKey => Cow::Borrowed(actual),
+            // Elements of collections are analysed one by one, and patterns analyse what they are compared with.
+            Comparator::Contains | Comparator::NotContains | Comparator::ContainsKey | Comparator::NotContainsKey | Comparator::Like(_) => {
+                Cow::Borrowed(actual)
+            }
             _ => self.analysed(actual),
         };
         let actual = &*actual;
@@ -130,7 +139,7 @@ impl BoundFilter {
             Comparator::NotContains => !self.contains(actual, false),
             Comparator::ContainsKey => self.contains(actual, true),
             Comparator::NotContainsKey => !self.contains(actual, true),
-            Comparator::Like { .. } => self.values.first().is_some_and(|pattern| Pattern::new(pattern).matches(actual)),
+            Comparator::Like(_) => self.pattern.as_ref().is_some_and(|pattern| pattern.matches(actual)),
             Comparator::IsNotNull => true,
         }
     }
@@ -161,48 +170,5 @@ fn check_tuple(operator: Comparator, columns: &[Column], tuple: &[u8]) -> Result
         None => Ok(()),
         Some(_) if operator == Comparator::In => Err(keys::null_in_tuple(columns)),
         Some((_, column)) => Err(keys::null_key(column)),
-    }
-}
-
-/// What LIKE compares with: `%` at either end stands for anything.
-pub(super) struct Pattern<'a> {
-    text: &'a [u8],
-    is_open_before: bool,
-    is_open_after: bool,
-}
-
-impl<'a> Pattern<'a> {
-    pub(super) fn new(pattern: &'a [u8]) -> Self {
-        let before = pattern.strip_prefix(b"%");
-        let rest = before.unwrap_or(pattern);
-        let after = rest.strip_suffix(b"%");
-        Self { text: after.unwrap_or(rest), is_open_before: before.is_some(), is_open_after: after.is_some() }
-    }
-
-    /// What all texts that match begin with.
-    pub(super) fn prefix(&self) -> &'a [u8] {
-        if self.is_open_before { &[] } else { self.text }
-    }
-
-    /// Refuses a pattern without a text, and one that the index of column `name` cannot look for: texts are looked for `anywhere` in values, or where they begin.
-    fn check(&self, name: &str, anywhere: bool) -> Result<(), CqlError> {
-        if self.text.is_empty() {
-            return Err(CqlError::invalid("LIKE value can't be empty."));
-        }
-        if anywhere || !self.is_open_before {
-            return Ok(());
-        }
-        let form = if self.is_open_after { "'%<term>%'" } else { "'%<term>'" };
-        let text = String::from_utf8_lossy(self.text);
-        Err(CqlError::Invalid(format!("{name} LIKE {form} {} is only supported on properly indexed columns", Excerpt::new(&text))))
-    }
-
-    fn matches(&self, actual: &[u8]) -> bool {
-        match (self.is_open_before, self.is_open_after) {
-            (false, false) => actual == self.text,
-            (false, true) => actual.starts_with(self.text),
-            (true, false) => actual.ends_with(self.text),
-            (true, true) => actual.windows(self.text.len()).any(|part| part == self.text),
-        }
     }
 }

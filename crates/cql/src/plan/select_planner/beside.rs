@@ -18,25 +18,28 @@ pub(super) fn check_beside_key(draft: &Draft, position: usize, name: &str) -> Re
     }
 }
 
-/// Refuses a relation on a collection in the primary key beside an earlier one that Cassandra does not take with it: of CONTAINS and another.
+/// Refuses a relation on a column of the primary key beside an earlier one that Cassandra does not take with it: of CONTAINS or LIKE and another.
 pub(super) fn check_key_beside(table: &Table, position: usize, comparison: &Comparison, draft: &Draft) -> Result<(), CqlError> {
     let source = match position.checked_sub(table.partition_key_len) {
         None => Source::Partition(position),
         Some(index) => Source::Clustering(index),
     };
-    let is_contains = |filter: &&Filter| {
-        matches!(filter.operator, Comparator::Contains | Comparator::ContainsKey)
-            && matches!(&filter.subject, Subject::Source(of) if *of == source)
-    };
     let name = &table.columns[position].name;
-    let contains = draft.partition_filters.iter().chain(&draft.clustering_filters).find(is_contains);
+    let earlier = draft.partition_filters.iter().chain(&draft.clustering_filters);
+    let has = |is_one: fn(Comparator) -> bool| {
+        earlier.clone().any(|filter| is_one(filter.operator) && matches!(&filter.subject, Subject::Source(of) if *of == source))
+    };
+    let has_contains = has(|operator| matches!(operator, Comparator::Contains | Comparator::ContainsKey));
+    if has(|operator| matches!(operator, Comparator::Like(_))) {
+        return Err(more_than_one(name, "a LIKE"));
+    }
     match comparison {
         Comparison::NotContains(_) | Comparison::NotContainsKey(_) => Ok(()),
-        Comparison::Contains(_) | Comparison::ContainsKey(_) => {
+        Comparison::Contains(_) | Comparison::ContainsKey(_) | Comparison::Like(_) => {
             let is_sliced = draft.lower[position].is_some() || draft.upper[position].is_some();
             if is_sliced { Err(equal_and_unequal(name)) } else { Ok(()) }
         }
-        _ if contains.is_some() => Err(only_by_contains(name)),
+        _ if has_contains => Err(only_by_contains(name)),
         _ => Ok(()),
     }
 }
@@ -53,8 +56,9 @@ pub(super) fn check_beside(earlier: &Filter, filter: &Filter) -> Result<(), CqlE
     match (earlier.operator, filter.operator) {
         (C::Equal, _) => Err(more_than_one(name, "an Equal")),
         (C::In, _) => Err(more_than_one(name, "a IN")),
+        (C::Like(_), _) => Err(more_than_one(name, "a LIKE")),
         (C::Contains | C::ContainsKey, later) if !later.is_of_elements() => Err(only_by_contains(name)),
-        (C::Less | C::LessOrEqual | C::Greater | C::GreaterOrEqual, C::Equal | C::In | C::Contains | C::ContainsKey) => {
+        (C::Less | C::LessOrEqual | C::Greater | C::GreaterOrEqual, C::Equal | C::In | C::Contains | C::ContainsKey | C::Like(_)) => {
             Err(equal_and_unequal(name))
         }
         (_, C::Equal) => Err(more_than_one(name, "an Equal")),

@@ -2,7 +2,7 @@
 
 use crate::language::ast::Comparison;
 use crate::plan::columns::slice_ends;
-use crate::plan::{ClusteringPlan, Comparator, Filter, KeyTerm, SliceBound, Source, Subject, Term, TokenBound, TupleKeys};
+use crate::plan::{ClusteringPlan, Comparator, Filter, KeyTerm, Likes, SliceBound, Source, Subject, Term, TokenBound, TupleKeys};
 use model::{Column, DataType, Table};
 
 /// Cassandra's words for a statement that would have to look at more rows than it gives.
@@ -95,12 +95,12 @@ impl Draft {
         }
     }
 
-    /// Says of the LIKE on column `name`, which has just been read, whether it finds its text anywhere.
-    pub(super) fn set_like(&mut self, name: &str, anywhere: bool) {
+    /// Says of the LIKE on column `name`, which has just been read, which patterns it may have.
+    pub(super) fn set_like(&mut self, name: &str, likes: Likes) {
         let filters = [&mut self.partition_filters, &mut self.clustering_filters, &mut self.regular_filters];
         let last = filters.into_iter().filter_map(|filters| filters.last_mut());
-        for filter in last.filter(|filter| filter.name == name && matches!(filter.operator, Comparator::Like { .. })) {
-            filter.operator = Comparator::Like { anywhere };
+        for filter in last.filter(|filter| filter.name == name && matches!(filter.operator, Comparator::Like(_))) {
+            filter.operator = Comparator::Like(likes);
         }
     }
 

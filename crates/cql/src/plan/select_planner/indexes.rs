@@ -7,7 +7,7 @@ use crate::CqlError;
 use crate::index::{Analysis, IndexClass, has_entries, indexed_type};
 use crate::language::ast;
 use crate::plan::columns::find_column;
-use crate::plan::{Comparator, Filter, IndexUse, KeyTerm, Nearest, Planner, Source, Subject};
+use crate::plan::{Comparator, Filter, IndexUse, KeyTerm, Likes, Nearest, Planner, Source, Subject};
 use crate::value::function::Similarity;
 use model::{Column, ColumnKind, DataType, Index, IndexPart, Table};
 use std::sync::Arc;
@@ -99,17 +99,21 @@ pub(super) fn choose(table: &Table, reads: &Reads, filters: &[Filter]) -> Option
     Some(IndexUse { index: Arc::clone(index), types, filters, of_partitions: column.kind == ColumnKind::Static })
 }
 
-/// Whether LIKE finds a text anywhere in a column's values, by an index in the mode CONTAINS; else it finds where they begin.
+/// Which patterns LIKE may have on a column: its index in the mode CONTAINS finds a text anywhere in values, but where parts of them begin if it takes
+/// them apart; in any other mode where they begin.
 ///
 /// # Errors
 /// A column without an index that answers LIKE.
-pub(super) fn like_anywhere(table: &Table, column: &Column, pattern: &ast::Term) -> Result<bool, CqlError> {
+pub(super) fn likes(table: &Table, column: &Column, pattern: &ast::Term) -> Result<Likes, CqlError> {
     let is_of_text = matches!(column.data_type, DataType::Text | DataType::Ascii);
     let answers = |index: &&Arc<Index>| is_of_text && index.column == column.id && IndexClass::of(index) == IndexClass::Sasi;
-    let mut answering = table.indexes.values().filter(answers);
-    let contains = |index: &Arc<Index>| index.options.get("mode").is_some_and(|mode| mode.eq_ignore_ascii_case("CONTAINS"));
-    if let Some(first) = answering.next() {
-        return Ok(contains(first) || answering.any(contains));
+    if let Some(index) = table.indexes.values().find(answers) {
+        let contains = index.options.get("mode").is_some_and(|mode| mode.eq_ignore_ascii_case("CONTAINS"));
+        return Ok(match (contains, Analysis::takes_apart(index, &column.data_type)) {
+            (true, true) => Likes::AllButBeginnings,
+            (true, false) => Likes::All,
+            (false, _) => Likes::Beginnings,
+        });
     }
     let name = &column.name;
     Err(CqlError::Invalid(format!("LIKE restriction is only supported on properly indexed columns. {name} LIKE {pattern} is not valid.")))
@@ -211,10 +215,7 @@ fn wanted_by(filter: &Filter, table: &Table, reads: &Reads) -> Option<Wanted> {
 }
 
 fn is_range(operator: Comparator) -> bool {
-    matches!(
-        operator,
-        Comparator::Like { .. } | Comparator::Less | Comparator::LessOrEqual | Comparator::Greater | Comparator::GreaterOrEqual
-    )
+    matches!(operator, Comparator::Like(_) | Comparator::Less | Comparator::LessOrEqual | Comparator::Greater | Comparator::GreaterOrEqual)
 }
 
 /// Whether an index has the entries that a restriction asks for.
@@ -224,8 +225,9 @@ fn answers(index: &Index, table: &Table, wanted: &Wanted) -> bool {
         return false;
     }
     match (index.part, wanted.operator) {
+        (IndexPart::Value, Comparator::Like(_)) => IndexClass::of(index) == IndexClass::Sasi,
+        (IndexPart::Value, _) if Analysis::takes_apart(index, &column.data_type) => false,
         (IndexPart::Value, Comparator::Equal) => !wanted.is_element,
-        (IndexPart::Value, Comparator::Like { .. }) => IndexClass::of(index) == IndexClass::Sasi,
         (IndexPart::Value, operator) => is_range(operator) && IndexClass::of(index).has_ranges(&column.data_type),
         (IndexPart::Entries, Comparator::Equal) => wanted.is_element,
         (IndexPart::Keys, operator) => operator == Comparator::ContainsKey,

@@ -12,7 +12,7 @@ use super::reads::Reads;
 use crate::CqlError;
 use crate::language::ast::{self, CompareOperator, Comparison, InValues, RelationTarget};
 use crate::plan::columns::{comparator, contained_type, find_column, kind_with_duration, slice_ends};
-use crate::plan::{Comparator, Filter, KeyTerm, Planner, SliceBound, Source, Subject, Term};
+use crate::plan::{Comparator, Filter, KeyTerm, Likes, Planner, SliceBound, Source, Subject, Term};
 use model::{Column, DataType, Frozen, Table};
 use std::sync::Arc;
 
@@ -86,7 +86,7 @@ impl Planner<'_> {
                         self.value_relation(position, column, &relation.comparison, reads, draft)?;
                     }
                     if let Comparison::Like(pattern) = &relation.comparison {
-                        draft.set_like(&column.name, indexes::like_anywhere(table, column, pattern)?);
+                        draft.set_like(&column.name, indexes::likes(table, column, pattern)?);
                     }
                 }
                 RelationTarget::Element { column: name, key } => {
@@ -227,7 +227,7 @@ impl Planner<'_> {
             Comparison::ContainsKey(term) => (Comparator::ContainsKey, contained(self, term, true)?, false),
             Comparison::NotContains(term) => (Comparator::NotContains, contained(self, term, false)?, false),
             Comparison::NotContainsKey(term) => (Comparator::NotContainsKey, contained(self, term, true)?, false),
-            Comparison::Like(term) => (Comparator::Like { anywhere: false }, vec![self.term(term, data_type, name)?], false),
+            Comparison::Like(term) => (Comparator::Like(Likes::Beginnings), vec![self.term(term, data_type, name)?], false),
             Comparison::Between(..) => return Err(unsupported("BETWEEN")),
             Comparison::IsNotNull => return Err(unsupported("IS NOT NULL")),
         })

@@ -115,6 +115,10 @@ fn check_known(schema: &Schema, environment: &SchemaEnvironment<'_>) -> Result<(
             schema.has_long_vectors() && !environment.knows_long_vectors,
             "Vectors can have more than 65535 dimensions once every member of the cluster runs a program that knows such",
         ),
+        (
+            schema.has_analyzers() && !environment.knows_analyzers,
+            "Indexes can take texts apart once every member of the cluster runs a program that knows how",
+        ),
     ];
     match parts.into_iter().find(|(is_unknown, _)| *is_unknown) {
         Some((_, message)) => Err(CqlError::invalid(message).into()),

@@ -3,19 +3,16 @@ package tarndb;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import com.datastax.oss.driver.api.core.CqlSession;
-import com.datastax.oss.driver.api.core.servererrors.InvalidQueryException;
+import com.datastax.oss.driver.api.core.cql.Row;
 import java.io.IOException;
-import java.io.InputStream;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.Disabled;
 import org.junit.jupiter.api.MethodOrderer;
 import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
@@ -32,22 +29,12 @@ class ZipkinTest {
   static final long NOW_MS = System.currentTimeMillis();
   static final long DAY_MS = 86_400_000;
   static final int TRACES = 60;
-  /** What the server does not do yet: docs/compat/applications.md. Zipkin makes its schema by itself once it does. */
-  static final String REFUSED = "A SASI index that takes texts apart is not supported by TarnDB yet";
 
   static CassandraStorage storage;
-  static final List<String> refusals = new ArrayList<>();
 
   @BeforeAll
   static void open() throws IOException {
-    String peer = System.getenv("TARNDB_TEST_PEER");
-    Assumptions.assumeTrue(peer == null || peer.isEmpty(), "Cassandra 5 has SASI indexes only where it is set up for them");
-    try (CqlSession session = Server.connect()) {
-      session.execute("DROP KEYSPACE IF EXISTS zipkin2");
-      for (String name : List.of("/zipkin2-schema.cql", "/zipkin2-schema-indexes.cql")) {
-        install(session, name);
-      }
-    }
+    Server.rows("DROP KEYSPACE IF EXISTS zipkin2");
     storage = connect();
     List<Span> spans = new ArrayList<>();
     for (int number = 0; number < TRACES; number++) {
@@ -55,24 +42,6 @@ class ZipkinTest {
       spans.add(client(number));
     }
     storage.spanConsumer().accept(spans).execute();
-  }
-
-  /** What Zipkin does with a file of its own; statements that the server refuses are left out and noted. */
-  static void install(CqlSession session, String name) throws IOException {
-    String text;
-    try (InputStream file = CassandraStorage.class.getResourceAsStream(name)) {
-      text = new String(file.readAllBytes(), StandardCharsets.UTF_8);
-    }
-    // Options that Cassandra 4 and later do not have: Zipkin takes them out, too.
-    for (String statement : text.replaceAll(" *AND (dclocal_)?read_repair_chance = 0", "").split(";")) {
-      if (!statement.isBlank()) {
-        try {
-          session.execute(statement);
-        } catch (InvalidQueryException refused) {
-          refusals.add(refused.getMessage());
-        }
-      }
-    }
   }
 
   @AfterAll
@@ -147,12 +116,11 @@ class ZipkinTest {
     assertTrue(storage.check().ok(), () -> storage.check().toString());
     List<String> indexes =
         Server.rows("SELECT index_name FROM system_schema.indexes WHERE keyspace_name = 'zipkin2'").stream().map(row -> row.getString(0)).sorted().toList();
-    assertEquals(List.of("span_l_service_idx", "trace_by_service_span_duration_idx"), indexes);
-  }
-
-  @Test
-  void indexOfAnnotationsIsRefusedYet() {
-    assertEquals(List.of(REFUSED), refusals);
+    assertEquals(List.of("span_annotation_query_idx", "span_l_service_idx", "trace_by_service_span_duration_idx"), indexes);
+    Row annotations = Server.rows("SELECT options FROM system_schema.indexes WHERE keyspace_name = 'zipkin2' AND table_name = 'span' AND index_name = 'span_annotation_query_idx'").get(0);
+    Map<String, String> options = annotations.getMap(0, String.class, String.class);
+    assertEquals("org.apache.cassandra.index.sasi.analyzer.DelimiterAnalyzer", options.get("analyzer_class"));
+    assertEquals("░", options.get("delimiter"));
   }
 
   @Test
@@ -206,13 +174,31 @@ class ZipkinTest {
   }
 
   @Test
-  @Disabled(REFUSED)
   void annotationsAndTagsFindTraces() throws IOException {
     assertEquals(numbers(number -> number % 5 == 3), found(query().parseAnnotationQuery("http.path=/3")));
     assertEquals(numbers(number -> number % 4 == 2), found(query().parseAnnotationQuery("note2")));
     assertEquals(numbers(number -> number % 20 == 8), found(query().parseAnnotationQuery("note0 and http.path=/3")));
     assertEquals(numbers(number -> number == 7), found(query().parseAnnotationQuery("error")));
+    assertEquals(numbers(number -> number == 7), found(query().parseAnnotationQuery("error=refused")));
+    assertEquals(numbers(number -> number % 3 == 0 && number % 2 == 0), found(query().spanName("get /even").parseAnnotationQuery("environment=test")));
+    // Parts of an annotation, and of the text in which they all are, are none.
     assertEquals(new TreeSet<>(), found(query().parseAnnotationQuery("http.path=/9")));
+    assertEquals(new TreeSet<>(), found(query().parseAnnotationQuery("note")));
+    assertEquals(new TreeSet<>(), found(query().parseAnnotationQuery("refused")));
+  }
+
+  @Test
+  void annotationsThatAreWrittenLaterFindTraces() throws IOException {
+    // Before what other tests look at, and not so long ago that Zipkin looks at it no more.
+    long then = NOW_MS - 2 * DAY_MS;
+    QueryRequest.Builder query = query().endTs(then + 1000).lookback(10_000);
+    Span late = server(0).toBuilder().traceId(traceId(500)).timestamp(then * 1000).clearAnnotations().putTag("kept", "yes").build();
+    assertEquals(new TreeSet<>(), found(query.parseAnnotationQuery("kept=yes")));
+    storage.spanConsumer().accept(List.of(late)).execute();
+    assertEquals(new TreeSet<>(List.of(500)), found(query.parseAnnotationQuery("kept=yes")));
+    assertEquals(new TreeSet<>(List.of(500)), found(query.parseAnnotationQuery("kept")));
+    assertEquals(new TreeSet<>(List.of(500)), found(query.parseAnnotationQuery("kept and environment=test")));
+    assertEquals(new TreeSet<>(), found(query.parseAnnotationQuery("kept=no")));
   }
 
   @Test
@@ -242,6 +228,7 @@ class ZipkinTest {
     Server.kill();
     assertEquals(numbers(number -> number % 2 == 1), Server.whenBack(() -> found(query().spanName("get /odd"))));
     assertEquals(2, storage.traces().getTrace(traceId(5)).execute().size());
+    assertEquals(numbers(number -> number % 20 == 8), found(query().parseAnnotationQuery("note0 and http.path=/3")));
     // A second server finds the schema as it left it.
     try (CassandraStorage second = connect()) {
       assertTrue(second.check().ok());
