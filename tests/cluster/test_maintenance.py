@@ -19,6 +19,7 @@ from test_operations import SECONDS_MAX, is_healthy, member, status, tarndb
 
 OLDER = os.environ.get("TARNDB_OLDER_BINARY")
 LONG_VECTORS_SINCE = 23
+ANALYZERS_SINCE = 24
 
 
 class Tally:
@@ -121,25 +122,55 @@ def test_an_older_release_is_replaced_a_member_at_a_time(start_cluster):
     assert len(newer) == 1 and newer.pop() >= older
 
 
-@pytest.mark.skipif(not OLDER, reason="TARNDB_OLDER_BINARY names the program of a release before this one")
-def test_vectors_that_an_older_release_does_not_know_wait_for_the_last_member(start_cluster):
+def older_cluster(start_cluster, since: int):
+    """A cluster of the older release with a keyspace, unless that release knows what came with version `since` of the nodes' protocol."""
     cluster = start_cluster(binary=OLDER)
     cluster.create()
-    if status(cluster.nodes[0])["cluster"]["protocol_version"] >= LONG_VECTORS_SINCE:
-        pytest.skip("that release knows them")
-    create = "CREATE TABLE k.long (a int PRIMARY KEY, v vector<float, 70000>)"
+    if status(cluster.nodes[0])["cluster"]["protocol_version"] >= since:
+        pytest.skip("that release knows it")
+    return cluster
+
+
+def make_once_the_last_is_replaced(cluster, create: str, refusals: str):
+    """Replaces member after member; the statement is refused until the last one is."""
     *first, last = cluster.nodes
     for node in first:
         replace(cluster, node, servers.binary())
-        # The second is what older members say.
-        refusals = "once every member of the cluster runs a program that knows such|may have at most 65535 dimensions"
         with cluster.session() as session, pytest.raises(InvalidRequest, match=refusals):
             session.execute(create)
     replace(cluster, last, servers.binary())
     with cluster.session() as session:
         session.execute(create)
+
+
+@pytest.mark.skipif(not OLDER, reason="TARNDB_OLDER_BINARY names the program of a release before this one")
+def test_vectors_that_an_older_release_does_not_know_wait_for_the_last_member(start_cluster):
+    cluster = older_cluster(start_cluster, LONG_VECTORS_SINCE)
+    create = "CREATE TABLE k.long (a int PRIMARY KEY, v vector<float, 70000>)"
+    # The second is what older members say.
+    refusals = "once every member of the cluster runs a program that knows such|may have at most 65535 dimensions"
+    make_once_the_last_is_replaced(cluster, create, refusals)
+    with cluster.session() as session:
         session.execute("INSERT INTO k.long (a, v) VALUES (1, %s)", ([0.5] * 70_000,))
         assert session.execute("SELECT v FROM k.long").one().v == [0.5] * 70_000
+
+
+@pytest.mark.skipif(not OLDER, reason="TARNDB_OLDER_BINARY names the program of a release before this one")
+def test_indexes_that_an_older_release_cannot_keep_wait_for_the_last_member(start_cluster):
+    cluster = older_cluster(start_cluster, ANALYZERS_SINCE)
+    with cluster.session() as session:
+        session.execute("CREATE TABLE k.texts (a int PRIMARY KEY, v text)")
+        session.execute("INSERT INTO k.texts (a, v) VALUES (1, 'one,two')")
+    create = (
+        "CREATE CUSTOM INDEX ON k.texts (v) USING 'org.apache.cassandra.index.sasi.SASIIndex'"
+        " WITH OPTIONS = {'analyzer_class': 'org.apache.cassandra.index.sasi.analyzer.DelimiterAnalyzer'}"
+    )
+    # The second is what older members say.
+    refusals = "once every member of the cluster runs a program that knows how|A SASI index that takes texts apart is not supported"
+    make_once_the_last_is_replaced(cluster, create, refusals)
+    with cluster.session() as session:
+        session.execute("INSERT INTO k.texts (a, v) VALUES (2, 'two')")
+        assert sorted(row.a for row in session.execute("SELECT a FROM k.texts WHERE v LIKE 'two'")) == [1, 2]
 
 
 def test_a_member_is_drained_and_removed(start_cluster):

@@ -6,7 +6,7 @@ mod members;
 mod trio;
 
 use cql::wire::Consistency;
-use sim::{Bound, Loss, Statement, int};
+use sim::{Bound, Loss, Statement, int, text};
 use trio::Trio;
 
 const PARTITIONS: u64 = 40;
@@ -14,6 +14,9 @@ const ROWS: u64 = 8;
 const VALUES: u64 = 6;
 /// Rows with unlike values.
 const UNLIKE: u64 = 400;
+/// Rows with texts, and what these are of.
+const TEXTS: u64 = 8;
+const TOKENS: [&str; 3] = ["one", "two", "three"];
 
 impl Trio {
     fn change(&mut self) {
@@ -33,6 +36,7 @@ impl Trio {
         self.ask(&statement.with(Consistency::One)).done();
         self.change_alone();
         (0..3).for_each(|_| self.change_unlike());
+        self.change_tokens();
     }
 
     /// Rows that are their partition's only ones: many are written again with the values that they had, whose entries stay.
@@ -74,6 +78,33 @@ impl Trio {
         }
     }
 
+    /// Texts of some tokens: what changes keeps some entries, and ends or begins others.
+    fn change_tokens(&mut self) {
+        let key = int(self.rng.below(TEXTS) as i32);
+        let value = TOKENS.into_iter().filter(|_| self.rng.below(2) == 0).collect::<Vec<_>>().join(",");
+        let statement = match self.rng.below(8) {
+            0 => Statement::new("DELETE FROM k.w WHERE k = ?").bind([key]),
+            1 => Statement::new("DELETE v FROM k.w WHERE k = ?").bind([key]),
+            2 => Statement::new("INSERT INTO k.w (k, v) VALUES (?, ?) USING TTL 1").bind([key, text(&value)]),
+            _ => Statement::new("INSERT INTO k.w (k, v) VALUES (?, ?)").bind([key, text(&value)]),
+        };
+        self.ask(&statement.with(Consistency::One)).done();
+    }
+
+    fn check_tokens(&mut self, what: &str) {
+        let all = self.sorted("SELECT k, v FROM k.w");
+        for token in TOKENS {
+            let has = |row: &&Vec<Bound>| row[1].iter().any(|value| value.split(|byte| *byte == b',').any(|part| part == token.as_bytes()));
+            let of: Vec<_> = all.iter().filter(has).cloned().collect();
+            assert_eq!(self.sorted(&format!("SELECT k, v FROM k.w WHERE v LIKE '{token}'")), of, "{what}: {token}");
+            assert_eq!(
+                self.sorted(&format!("SELECT k, v FROM k.w WHERE v LIKE '{}%'", &token[..2])),
+                of,
+                "{what}: what {token} begins with"
+            );
+        }
+    }
+
     fn sorted(&mut self, text: &str) -> Vec<Vec<Bound>> {
         let mut rows = self.rows(text);
         rows.sort();
@@ -86,6 +117,7 @@ impl Trio {
         self.network.sleep(6_000_000);
         self.check_alone(what);
         self.check_unlike(what);
+        self.check_tokens(what);
         let all = self.sorted("SELECT k, c, v, s FROM k.t");
         let with_four = self.sorted("SELECT k, c, v, s FROM k.t WHERE m CONTAINS 4 ALLOW FILTERING");
         assert_eq!(self.sorted("SELECT k, c, v, s FROM k.t WHERE m CONTAINS 4"), with_four, "{what}: a set");
@@ -115,6 +147,7 @@ fn an_index_says_what_the_rows_say() {
             "CREATE TABLE k.t (k int, c int, v int, s int static, m set<int>, PRIMARY KEY (k, c))",
             "CREATE TABLE k.p (k int PRIMARY KEY, v int, m set<int>)",
             "CREATE TABLE k.u (k int PRIMARY KEY, v int)",
+            "CREATE TABLE k.w (k int PRIMARY KEY, v text)",
         ];
         let mut cluster = Trio::start(seed, &tables);
         for _ in 0..300 {
@@ -128,6 +161,8 @@ fn an_index_says_what_the_rows_say() {
             "CREATE INDEX ON k.p (v)",
             "CREATE INDEX ON k.p (m)",
             "CREATE INDEX ON k.u (v)",
+            "CREATE CUSTOM INDEX ON k.w (v) USING 'org.apache.cassandra.index.sasi.SASIIndex' \
+             WITH OPTIONS = {'analyzer_class': 'org.apache.cassandra.index.sasi.analyzer.DelimiterAnalyzer'}",
         ] {
             cluster.ask(&Statement::new(text)).done();
         }
