@@ -15,6 +15,7 @@ mod functions_types;
 mod functions_wasm;
 mod guardrails_definitions;
 mod guardrails_statements;
+mod index_tokens;
 mod language_rejected;
 mod language_statements;
 mod language_tree;
