@@ -8,7 +8,7 @@ from cassandra import InvalidRequest
 from cassandra.protocol import ConfigurationException
 from cassandra.query import SimpleStatement
 
-from conftest import when_back
+from conftest import PEER, when_back
 from waiting import SECONDS_MAX
 
 CLASS = "org.apache.cassandra.index.sasi.SASIIndex"
@@ -43,10 +43,11 @@ def check(session, name):
         ("err%", lambda parts: any(part.startswith("err") for part in parts)),
         ("http%", lambda parts: any(part.startswith("http") for part in parts)),
         ("http.path=/2", lambda parts: "http.path=/2" in parts),
-        (f"live{DELIMITER}{DELIMITER}error", lambda parts: {"live", "error"} <= parts),
         (f"x%odd{DELIMITER}live", lambda parts: False),
         ("http", lambda parts: False),
         (DELIMITER, lambda parts: False),
+        # Cassandra looks for rows with one of them, in partitions that have all.
+        *([] if PEER else [(f"live{DELIMITER}{DELIMITER}error", lambda parts: {"live", "error"} <= parts)]),
     ]:
         # Both are in the order of the ring.
         assert like(session, name, pattern) == [row for row in every if matches(set((row[2] or "").split(DELIMITER)) - {""})], pattern
