@@ -9,7 +9,7 @@ use model::Schema;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-/// So many tables have figures on a core; of others nothing is told.
+/// So many tables, those of the system included, have figures on a core; of others nothing is told.
 const TABLES_MAX: usize = 1_000;
 /// Rates are of about the last minute.
 const RATE_US: f64 = 60e6;
@@ -47,7 +47,7 @@ impl TableRequest {
 pub(crate) struct TableUse(u64);
 
 impl TableUse {
-    /// A request that is about no table, about several, or about one that has no figures.
+    /// A request that is about no table, or about several.
     pub(crate) const NONE: Self = Self(0);
 
     #[inline]

@@ -22,7 +22,6 @@ use crate::slow::{Subject, Waited};
 use crate::table_figures::{TableRequest, TableUse};
 use crate::tracing::waiting_for;
 use base::TableId;
-use cql::ddl::SYSTEM_TABLE_IDS_FROM;
 use cql::exec::{Execution, Options, Work, check_query, check_serial, start};
 use cql::language::has_more_tokens;
 use cql::plan::{self, Prepared, Statement};
@@ -31,6 +30,7 @@ use cql::session::{Client, Credentials, Server};
 use cql::wire::{self, QueryParameters, ResultColumns, StreamId};
 use cql::{ConnectedClient, CqlError, reply, system};
 use io::{ConnectionId, Reactor};
+use model::Table;
 use model::operation::Context;
 use shard::{Outcome, ShardError};
 use std::net::SocketAddr;
@@ -172,13 +172,14 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         let options = self.options(header, &execute.parameters, &context);
         let core = &mut *self.core;
         let Some(prepared) = core.protocols.cql.statements.get(execute.id, &core.schema) else { return Err(unprepared(execute.id)) };
-        core.requests.meter.set_kind(kind_of(&prepared.statement));
-        core.requests.meter.set_table_use(table_use(&prepared.statement));
+        let (kind, table_use) = figures_of(&prepared.statement);
+        core.requests.meter.set_kind(kind);
+        core.requests.meter.set_table_use(table_use);
         if client.role.is_some() {
             core.protocols.cql.rights.check(core.config.checks_permissions, &core.schema, client, prepared)?;
             if core.limits.is_limited() && !is_virtual(prepared) {
                 let now_us = core.requests.meter.now_us();
-                core.limits.admit(kind_of(&prepared.statement), core.cores, now_us).map_err(|over| over_limit(&over))?;
+                core.limits.admit(kind, core.cores, now_us).map_err(|over| over_limit(&over))?;
             }
         }
         let prepared = rights::seen(core.config.checks_permissions, client, prepared);
@@ -259,7 +260,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         let prepared = Arc::new(self.plan(keyspace, query.text)?);
         self.check_rights(client, &prepared)?;
         if !is_virtual(&prepared) {
-            self.core.admit(kind_of(&prepared.statement)).map_err(|over| over_limit(&over))?;
+            self.core.admit(figures_of(&prepared.statement).0).map_err(|over| over_limit(&over))?;
         }
         let prepared = self.seen_by(client, prepared);
         let context = self.core.context(self.reactor);
@@ -271,8 +272,9 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         if let Some(gate) = self.gate() {
             guarded::check(gate, client, &execution, &context)?;
         }
-        self.core.requests.meter.set_kind(kind_of(&prepared.statement));
-        self.core.requests.meter.set_table_use(table_use(&prepared.statement));
+        let (kind, table_use) = figures_of(&prepared.statement);
+        self.core.requests.meter.set_kind(kind);
+        self.core.requests.meter.set_table_use(table_use);
         let work = if is_virtual(&prepared) { Work::Other } else { start(&execution, &context)? };
         self.run(client, header, &wire::Request::Query(*query), (&execution, work), weight(&prepared), &context, out)
     }
@@ -347,34 +349,23 @@ fn is_virtual(prepared: &Prepared) -> bool {
     prepared.table.as_ref().is_some_and(|(keyspace, _)| system::is_system_keyspace(keyspace))
 }
 
-/// What a statement does with a table, unless that is one of the system's; of a batch if all of it is about one.
+/// What a statement counts as in figures: its kind, and what it does with a table; of a batch if all of it is about one.
 #[inline]
-pub(super) fn table_use(statement: &Statement) -> TableUse {
-    let (table, request) = match statement {
-        Statement::Select(select) if select.partition.is_empty() => (select.table.id, TableRequest::Scan),
-        Statement::Select(select) => (select.table.id, TableRequest::Read),
-        Statement::Modify(modify) => (modify.table.id, TableRequest::Write),
-        Statement::Batch(batch) => match one_table(batch.statements.iter().map(|modify| modify.table.id)) {
-            Some(table) => (table, TableRequest::Write),
-            None => return TableUse::NONE,
-        },
-        _ => return TableUse::NONE,
-    };
-    if table.0 < SYSTEM_TABLE_IDS_FROM { TableUse::new(table, request) } else { TableUse::NONE }
-}
-
-/// The table that all are.
-pub(super) fn one_table(mut tables: impl Iterator<Item = TableId>) -> Option<TableId> {
-    let first = tables.next()?;
-    tables.all(|other| other == first).then_some(first)
-}
-
-/// What a statement counts as in figures.
-#[inline]
-fn kind_of(statement: &Statement) -> RequestKind {
+fn figures_of(statement: &Statement) -> (RequestKind, TableUse) {
+    let of = |table: &Table, request| TableUse::new(table.id, request);
     match statement {
-        Statement::Select(_) => RequestKind::Read,
-        Statement::Modify(_) | Statement::Batch(_) => RequestKind::Write,
-        Statement::Truncate(_) | Statement::Use(_) | Statement::Schema(_) | Statement::Describe(_) => RequestKind::Other,
+        Statement::Select(select) if select.partition.is_empty() => (RequestKind::Read, of(&select.table, TableRequest::Scan)),
+        Statement::Select(select) => (RequestKind::Read, of(&select.table, TableRequest::Read)),
+        Statement::Modify(modify) => (RequestKind::Write, of(&modify.table, TableRequest::Write)),
+        Statement::Batch(batch) => (RequestKind::Write, written(batch.statements.iter().map(|modify| modify.table.id))),
+        Statement::Truncate(_) | Statement::Use(_) | Statement::Schema(_) | Statement::Describe(_) => (RequestKind::Other, TableUse::NONE),
+    }
+}
+
+/// A write of all these, which counts for a table if they are one.
+pub(super) fn written(mut tables: impl Iterator<Item = TableId>) -> TableUse {
+    match tables.next() {
+        Some(first) if tables.all(|other| other == first) => TableUse::new(first, TableRequest::Write),
+        _ => TableUse::NONE,
     }
 }
