@@ -54,8 +54,8 @@ impl Location {
     const KIND_PARTITION: u64 = 2 << 62;
 
     pub(crate) fn record(segment: SegmentId, offset: usize, padded: usize) -> Self {
-        debug_assert!(offset.is_multiple_of(RECORD_ALIGN) && padded.is_multiple_of(RECORD_ALIGN));
-        debug_assert!(offset < 1 << 23 && padded < 1 << 23 && padded > 0);
+        assert!(offset.is_multiple_of(RECORD_ALIGN) && padded.is_multiple_of(RECORD_ALIGN));
+        assert!(offset < 1 << 23 && padded < 1 << 23 && padded > 0);
         Self(Self::KIND_RECORD | (u64::from(segment.0) << 38) | ((offset as u64 / 16) << 19) | (padded as u64 / 16))
     }
 

@@ -217,7 +217,7 @@ impl Memory {
             frames.resize_with(segment.index() + 1, || None);
         }
         let before = frames[segment.index()].replace(Frame::new(bytes));
-        debug_assert!(before.is_none(), "a segment has one frame");
+        assert!(before.is_none(), "a segment has one frame");
     }
 
     /// Takes a frame out of the table and keeps its memory for the next one if nobody else holds it.

@@ -177,7 +177,7 @@ impl Segments {
     pub(crate) fn mark_free(&mut self, segment: SegmentId) {
         self.set_usage(segment, Usage::Free);
         let entry = &mut self.all[segment.index()];
-        debug_assert_eq!(entry.live_bytes, 0);
+        assert_eq!(entry.live_bytes, 0);
         *entry = Segment { generation: entry.generation, ..Segment::FREE };
         self.free.push(Reverse(segment.0));
     }

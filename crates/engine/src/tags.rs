@@ -47,7 +47,7 @@ impl Purpose {
             Self::Scrub => (10, 0),
             Self::Populate => (11, 0),
         };
-        debug_assert!(id <= MASK);
+        assert!(id <= MASK);
         DiskTag(kind << SHIFT | id)
     }
 

@@ -158,7 +158,7 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
         let background_due_us = self.background.ask_again_us(reactor.slept_us(), now.monotonic_us);
         let cluster_due_us = self.cluster_turn(reactor);
         for (tag, request) in self.shard.take_requests() {
-            debug_assert!(tag.0 < NODE_TAGS);
+            assert!(tag.0 < NODE_TAGS);
             reactor.submit(tag, request);
         }
         self.requests.end_turn(|| reactor.clock_us());

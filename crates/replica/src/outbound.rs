@@ -70,7 +70,7 @@ impl Images {
 impl Outbound {
     /// Takes an item; its sequence is not smaller than any before it.
     pub fn push(&mut self, item: &Item<'_>) {
-        debug_assert!(item.sequence >= self.last, "a stream is in order");
+        assert!(item.sequence >= self.last, "a stream is in order");
         self.last = item.sequence;
         let start = self.bytes.len();
         push_item(&mut self.bytes, item);

@@ -112,7 +112,7 @@ impl Shard {
                 parked.runs = parked.runs.saturating_add(1);
                 // It keeps its number, and so what was read for it stays in memory.
                 let again = self.parked.insert(parked);
-                debug_assert_eq!(again, number, "the number that was freed last is used first");
+                assert_eq!(again, number, "the number that was freed last is used first");
                 return self.fetch_misses(again);
             }
         };

@@ -154,7 +154,7 @@ impl Session {
         while !bytes.is_empty() {
             // Plaintext is taken at once, so there is room.
             let taken = self.connection.read_tls(&mut bytes);
-            debug_assert!(matches!(taken, Ok(1..)));
+            assert!(matches!(taken, Ok(1..)));
             let state = self.connection.process_new_packets()?;
             let mut reader = self.connection.reader();
             while let Ok(plaintext @ [_, ..]) = reader.fill_buf() {
@@ -184,7 +184,7 @@ impl Session {
     pub fn send_bytes(&mut self, plaintext: &[u8]) {
         // Without a limit all is taken.
         let taken = self.connection.writer().write_all(plaintext);
-        debug_assert!(taken.is_ok());
+        assert!(taken.is_ok());
     }
 
     /// Says that nothing more comes.

@@ -61,7 +61,7 @@ impl MessageWriter {
 
     /// Appends a field, given in two parts.
     pub fn field(&mut self, out: &mut Vec<u8>, kind: u8, head: &[u8], tail: &[u8]) {
-        debug_assert_eq!(self.operations, 0);
+        assert_eq!(self.operations, 0);
         append_field(out, kind, head, tail);
         self.fields += 1;
     }

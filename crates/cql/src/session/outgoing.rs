@@ -40,7 +40,7 @@ impl Outgoing {
     /// From now on frames go out as STARTUP agreed.
     pub(super) fn startup_agreed(&mut self, version: ProtocolVersion, compression: Option<Compression>) {
         let agreed = self.encoder.startup_agreed(version, compression);
-        debug_assert!(agreed.is_ok(), "the decoder agreed to the same");
+        assert!(agreed.is_ok(), "the decoder agreed to the same");
         self.plain = compression.is_none() && version < ProtocolVersion::V5;
     }
 

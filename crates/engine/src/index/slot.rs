@@ -112,7 +112,7 @@ impl SlotIndex {
     }
 
     pub(crate) fn set_location(&mut self, position: usize, location: Location) {
-        debug_assert!(!self.cells[position].location.is_empty() && !location.is_empty());
+        assert!(!self.cells[position].location.is_empty() && !location.is_empty());
         self.cells[position].location = location;
     }
 
@@ -170,7 +170,7 @@ impl SlotIndex {
 
     /// As `insert`; with a hash in recovery. A slot has hashes for all its cells or for none.
     pub(crate) fn insert_hashed(&mut self, tail: u64, rank: usize, location: Location, hash: Option<u64>) {
-        debug_assert!(tail >> 52 == 0 && !location.is_empty());
+        assert!(tail >> 52 == 0 && !location.is_empty());
         if self.count + 1 > self.full_at() {
             self.rebuild((self.buckets + self.buckets / 2).max(self.buckets + 2), hash.is_some());
         }
@@ -198,7 +198,7 @@ impl SlotIndex {
 
     /// Removes the cell at `position`.
     pub(crate) fn remove(&mut self, position: usize) {
-        debug_assert!(!self.cells[position].location.is_empty());
+        assert!(!self.cells[position].location.is_empty());
         let mut hole = position;
         while let Some(next) = self.at(hole + 1) {
             if self.home(next.tail) > hole {

@@ -132,7 +132,7 @@ impl<'a> RowView<'a> {
     #[inline]
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
-        debug_assert!(bytes.len() >= ROW_HEADER_BYTES);
+        assert!(bytes.len() >= ROW_HEADER_BYTES);
         let mut reader = Reader(bytes);
         let flags = reader.u8();
         let _zero = reader.u8();
@@ -253,7 +253,7 @@ impl<'a> Cell<'a> {
 
 impl<'a> Complex<'a> {
     fn new(bytes: &'a [u8], shared: Stamp) -> Self {
-        debug_assert!(bytes.len() >= COMPLEX_HEADER_BYTES);
+        assert!(bytes.len() >= COMPLEX_HEADER_BYTES);
         let mut reader = Reader(bytes);
         let timestamp = reader.i64();
         let deleted_at_s = reader.u32();

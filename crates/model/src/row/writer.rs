@@ -191,7 +191,7 @@ impl ComplexWriter<'_, '_> {
         let count_at = self.start + 12;
         self.row.out[count_at..count_at + 4].copy_from_slice(&self.count.to_le_bytes());
         let length = (self.row.out.len() - self.start) as u32;
-        debug_assert!(length as usize >= COMPLEX_HEADER_BYTES);
+        assert!(length as usize >= COMPLEX_HEADER_BYTES);
         // The complex cell's header has no stamp of its own, so its length field ends where the value starts.
         self.row.out[self.start - 4..self.start].copy_from_slice(&length.to_le_bytes());
     }

@@ -141,7 +141,7 @@ impl Rows {
     pub(crate) fn remove_page(&mut self, low: &[u8]) {
         if let Some(pages) = &mut self.pages {
             let page = pages.take(low);
-            debug_assert!(page.is_some_and(|page| page.rows == 0), "a page with rows is only ever replaced");
+            assert!(page.is_some_and(|page| page.rows == 0), "a page with rows is only ever replaced");
             if pages.len() == 0 {
                 self.pages = None;
             }

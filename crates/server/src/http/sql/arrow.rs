@@ -98,7 +98,7 @@ impl Stream {
         for row in &rows {
             for (column, value) in self.columns.iter_mut().zip(row) {
                 let is_held = column.push(value.as_ref());
-                debug_assert!(is_held, "the type was widened by this value");
+                assert!(is_held, "the type was widened by this value");
             }
         }
     }
