@@ -66,7 +66,9 @@ impl LiveGuardrails {
     pub(crate) fn log<'v>(&self, now_us: i64, violations: impl IntoIterator<Item = &'v Violation>) {
         for violation in violations.into_iter().filter(|violation| self.is_due(violation.setting, now_us)) {
             match violation.setting {
-                GuardrailSetting::Warn(_) => tracing::warn!(setting = violation.setting.name(), "{}", violation.message),
+                GuardrailSetting::Warn(_) | GuardrailSetting::Warned(_) | GuardrailSetting::IgnoredProperties => {
+                    tracing::warn!(setting = violation.setting.name(), "{}", violation.message)
+                }
                 _ => tracing::error!(setting = violation.setting.name(), "{}", violation.message),
             }
         }

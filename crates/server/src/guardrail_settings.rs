@@ -1,12 +1,13 @@
-//! The settings of guardrails: two thresholds each, or a switch. There are many, so they are a table instead of fields.
+//! The settings of guardrails: two thresholds each, a switch, or sets of values. There are many, so they are a table instead of fields.
 
 use crate::size::Size;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
-use cql::guardrails::{Feature, GuardrailSetting, Guardrails, Limit, THRESHOLD_NONE};
+use cql::guardrails::{Feature, GuardrailSetting, Guardrails, Limit, THRESHOLD_NONE, Values};
 use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::fmt;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 /// How a threshold that is none is written.
 const NONE: &str = "-1";
@@ -24,7 +25,7 @@ impl Default for GuardrailSettings {
 }
 
 /// Why a value is none of a guardrail's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum GuardrailValueError {
     #[error("it is true or false")]
     Switch,
@@ -32,6 +33,10 @@ pub(crate) enum GuardrailValueError {
     Count,
     #[error("it is a size of at least 1 byte, such as 64KiB, or -1 for none")]
     Size,
+    #[error("it is a time of at least 1us, such as 1d or 2h 30m, or -1 for none")]
+    Time,
+    #[error("there is no {0}: it is some of {1}, between commas")]
+    Member(String, String),
 }
 
 /// The setting of a name, if it is a guardrail's.
@@ -44,14 +49,36 @@ fn is_size(setting: GuardrailSetting) -> bool {
     matches!(limit, Limit::CollectionSize | Limit::ColumnValueSize)
 }
 
+fn is_time(setting: GuardrailSetting) -> bool {
+    let (GuardrailSetting::Warn(limit) | GuardrailSetting::Fail(limit)) = setting else { return false };
+    matches!(limit, Limit::MinimumTimestamp | Limit::MaximumTimestamp)
+}
+
+/// What the members of a setting's set are of, if it has one.
+fn values_of(setting: GuardrailSetting) -> Option<Values> {
+    match setting {
+        GuardrailSetting::Warned(values) | GuardrailSetting::Disallowed(values) => Some(values),
+        GuardrailSetting::IgnoredProperties => Some(Values::TableProperties),
+        GuardrailSetting::Warn(_) | GuardrailSetting::Fail(_) | GuardrailSetting::Enabled(_) => None,
+    }
+}
+
 /// Reads the value of a setting.
 pub(crate) fn parse(setting: GuardrailSetting, text: &str) -> Result<u64, GuardrailValueError> {
     let text = text.trim();
     if matches!(setting, GuardrailSetting::Enabled(_)) {
         return text.parse::<bool>().map(u64::from).map_err(|_| GuardrailValueError::Switch);
     }
+    if let Some(values) = values_of(setting) {
+        return values.parse(text).map_err(|unknown| GuardrailValueError::Member(unknown, values.members().join(", ")));
+    }
     if text == NONE {
         return Ok(THRESHOLD_NONE);
+    }
+    if is_time(setting) {
+        let time = humantime::parse_duration(text).map_err(|_| GuardrailValueError::Time)?;
+        let us = u64::try_from(time.as_micros()).unwrap_or(THRESHOLD_NONE);
+        return if us == 0 || us == THRESHOLD_NONE { Err(GuardrailValueError::Time) } else { Ok(us) };
     }
     if is_size(setting) {
         let size = text.parse::<Size>().map_err(|_| GuardrailValueError::Size)?.0;
@@ -67,7 +94,8 @@ pub(crate) fn shown(setting: GuardrailSetting, value: u64) -> String {
         GuardrailSetting::Enabled(_) => (value != 0).to_string(),
         _ if value == THRESHOLD_NONE => NONE.to_owned(),
         _ if is_size(setting) => Size(value).to_string(),
-        _ => value.to_string(),
+        _ if is_time(setting) => humantime::format_duration(Duration::from_micros(value)).to_string(),
+        _ => values_of(setting).map_or_else(|| value.to_string(), |values| values.shown(value)),
     }
 }
 
@@ -107,6 +135,13 @@ fn help(setting: GuardrailSetting) -> String {
         GuardrailSetting::Warn(limit) => format!("{} is answered with a warning; -1 for none [default: -1]", exceeding(limit)),
         GuardrailSetting::Fail(limit) => format!("{} is refused; -1 for none [default: -1]", exceeding(limit)),
         GuardrailSetting::Enabled(feature) => format!("Whether clients may use {} [default: true]", used(feature)),
+        GuardrailSetting::Warned(values) => {
+            format!("A statement that {} of these is answered with a warning [default: none]", using(values))
+        }
+        GuardrailSetting::Disallowed(values) => format!("A statement that {} of these is refused [default: none]", using(values)),
+        GuardrailSetting::IgnoredProperties => {
+            "Properties that CREATE and ALTER of tables and views leave out, with a warning [default: none]".to_owned()
+        }
     }
 }
 
@@ -124,7 +159,19 @@ fn exceeding(limit: Limit) -> &'static str {
         Limit::InSelectCartesianProduct => "A SELECT whose INs combine to more keys than this",
         Limit::CollectionSize => "A statement that writes more bytes than this to a collection",
         Limit::ItemsPerCollection => "A statement that writes more elements than this to a collection",
+        Limit::MinimumReplicationFactor => "A CREATE or ALTER KEYSPACE with fewer replicas than this",
+        Limit::MaximumReplicationFactor => "A CREATE or ALTER KEYSPACE with more replicas than this",
+        Limit::MinimumTimestamp => "A USING TIMESTAMP further in the past than this",
+        Limit::MaximumTimestamp => "A USING TIMESTAMP further in the future than this",
         Limit::ColumnValueSize => "A statement that writes a value, or an element of a collection, of more bytes than this",
+    }
+}
+
+fn using(values: Values) -> &'static str {
+    match values {
+        Values::ReadConsistencyLevels => "reads at one",
+        Values::WriteConsistencyLevels => "writes at one, or has one as its serial level,",
+        Values::TableProperties => "gives a table or view one",
     }
 }
 
@@ -136,8 +183,10 @@ fn used(feature: Feature) -> &'static str {
         Feature::DropKeyspace => "DROP KEYSPACE",
         Feature::DropTruncateTable => "DROP TABLE and TRUNCATE",
         Feature::GroupBy => "GROUP BY",
+        Feature::ReadBeforeWriteListOperations => "operations on lists that read first: by index, and removal",
         Feature::SecondaryIndexes => "CREATE INDEX",
         Feature::SimpleStrategy => "SimpleStrategy",
+        Feature::UncompressedTables => "tables whose compression is off",
         Feature::UserTimestamps => "USING TIMESTAMP",
     }
 }
@@ -147,6 +196,8 @@ fn argument(flag: &'static Flag) -> Arg {
     let value_name = match setting {
         GuardrailSetting::Enabled(_) => "BOOL",
         _ if is_size(setting) => "SIZE",
+        _ if is_time(setting) => "TIME",
+        _ if values_of(setting).is_some() => "LIST",
         _ => "N",
     };
     Arg::new(setting.name())
@@ -222,16 +273,18 @@ impl<'de> DeserializeSeed<'de> for ValueOf {
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<u64, D::Error> {
         #[derive(Deserialize)]
-        #[serde(untagged, expecting = "a number, true or false, or a text")]
+        #[serde(untagged, expecting = "a number, true or false, a text, or a list of texts")]
         enum Form {
             Switch(bool),
             Number(i64),
             Text(String),
+            List(Vec<String>),
         }
         let text = match Form::deserialize(deserializer)? {
             Form::Switch(switch) => switch.to_string(),
             Form::Number(number) => number.to_string(),
             Form::Text(text) => text,
+            Form::List(texts) => texts.join(","),
         };
         parse(self.0, &text).map_err(|error| D::Error::custom(format!("{} cannot be {text}: {error}", self.0.name())))
     }
@@ -246,6 +299,8 @@ mod tests {
     fn values_are_read_and_shown() {
         let (warn, size) = (GuardrailSetting::Warn(Limit::PageSize), GuardrailSetting::Fail(Limit::CollectionSize));
         let switch = GuardrailSetting::Enabled(Feature::GroupBy);
+        let time = GuardrailSetting::Warn(Limit::MaximumTimestamp);
+        let levels = GuardrailSetting::Disallowed(Values::ReadConsistencyLevels);
         for (setting, text, value, said) in [
             (warn, "5000", 5_000, "5000"),
             (warn, "-1", THRESHOLD_NONE, "-1"),
@@ -254,6 +309,11 @@ mod tests {
             (size, "-1", THRESHOLD_NONE, "-1"),
             (switch, "false", 0, "false"),
             (switch, " true", 1, "true"),
+            (time, "1d", 86_400_000_000, "1day"),
+            (time, "250us", 250, "250us"),
+            (time, "-1", THRESHOLD_NONE, "-1"),
+            (levels, "all, ONE", 1 << 5 | 1 << 1, "[ONE, ALL]"),
+            (levels, "", 0, "[]"),
         ] {
             assert_eq!(parse(setting, text), Ok(value), "{text}");
             assert_eq!(shown(setting, value), said);
@@ -263,6 +323,13 @@ mod tests {
         }
         assert_eq!((parse(size, "0"), parse(size, "much")), (Err(GuardrailValueError::Size), Err(GuardrailValueError::Size)));
         assert_eq!(parse(switch, "1"), Err(GuardrailValueError::Switch));
+        for text in ["0s", "1", "soon", "600000000y"] {
+            assert_eq!(parse(time, text), Err(GuardrailValueError::Time), "{text}");
+        }
+        let error = parse(levels, "ONE, MOST").unwrap_err().to_string();
+        assert!(error.starts_with("there is no MOST: it is some of ANY, ONE, TWO, "), "{error}");
+        let error = parse(GuardrailSetting::IgnoredProperties, "comments").unwrap_err().to_string();
+        assert!(error.starts_with("there is no comments: it is some of additional_write_policy, "), "{error}");
     }
 
     #[test]
@@ -289,6 +356,9 @@ mod tests {
         assert_eq!(value(GuardrailSetting::Fail(Limit::Tables)), 20);
         assert_eq!(value(GuardrailSetting::Enabled(Feature::GroupBy)), 0);
         assert_eq!(value(GuardrailSetting::Warn(Limit::Tables)), THRESHOLD_NONE);
+        let listed = from("table_properties_ignored = [\"comment\", \"caching\"]\nminimum_timestamp_fail_threshold = \"1h\"").guardrails();
+        assert_eq!(Values::TableProperties.shown(listed.get(GuardrailSetting::IgnoredProperties)), "[caching, comment]");
+        assert_eq!(listed.get(GuardrailSetting::Fail(Limit::MinimumTimestamp)), 3_600_000_000);
         let wrong = toml::from_str::<GuardrailSettings>("page_size_warn_threshold = 0").unwrap_err().to_string();
         assert!(wrong.contains("page_size_warn_threshold cannot be 0: it is a number from 1"), "{wrong}");
     }

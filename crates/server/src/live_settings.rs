@@ -104,9 +104,8 @@ impl SettingsControl {
         let number = guardrail_settings::parse(setting, value).map_err(|error| refused(setting.name(), value, &error))?;
         self.settings.guardrails().change(|guardrails| {
             guardrails.set(setting, number);
-            let Some(limit) = guardrails.contradictory() else { return Ok(()) };
-            let (warn, fail) = (limit.warn_setting(), limit.fail_setting());
-            Err(refused(setting.name(), value, &format!("{warn} must not be greater than {fail}")))
+            let Some([first, second]) = guardrails.contradictory() else { return Ok(()) };
+            Err(refused(setting.name(), value, &format!("{} must not be greater than {}", first.name(), second.name())))
         })?;
         Ok(guardrail_settings::shown(setting, number))
     }

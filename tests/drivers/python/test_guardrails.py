@@ -8,7 +8,7 @@ import urllib.error
 import urllib.request
 
 import pytest
-from cassandra import InvalidRequest
+from cassandra import ConsistencyLevel, InvalidRequest
 from cassandra.cluster import Cluster
 from cassandra.query import BatchStatement, SimpleStatement
 
@@ -21,6 +21,7 @@ from waiting import SECONDS_MAX, wait_until
 pytestmark = pytest.mark.skipif(bool(PEER), reason="the server under test is not TarnDB")
 
 VIEW = "CREATE MATERIALIZED VIEW ks.{} AS SELECT * FROM ks.wide WHERE k IS NOT NULL AND a IS NOT NULL PRIMARY KEY (a, k)"
+REPLICATED = "CREATE KEYSPACE {} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': {}}}"
 ELEMENTS = "[1, 2, 3{}]"
 
 # Guardrail, thresholds, a statement that keeps to them, one that is warned of and one that is refused, each with what is said.
@@ -111,6 +112,18 @@ LIMITS = [
         "Value of column 'm' has size 9, this exceeds the failure threshold of 8.",
     ),
     (
+        "minimum_replication_factor", 3, 2,
+        REPLICATED.format("k3", 3),
+        REPLICATED.format("k2", 2), "The keyspace k2 has a replication factor of 2, below the warning threshold of 3.",
+        REPLICATED.format("k1", 1), "The keyspace k1 has a replication factor of 1, below the failure threshold of 2.",
+    ),
+    (
+        "maximum_replication_factor", 1, 2,
+        REPLICATED.format("k1", 1),
+        REPLICATED.format("k2", 2), "The keyspace k2 has a replication factor of 2, above the warning threshold of 1.",
+        REPLICATED.format("k3", 3), "The keyspace k3 has a replication factor of 3, above the failure threshold of 2.",
+    ),
+    (
         # 4 bytes an element, and 36 for its cell.
         "collection_size", 120, 160,
         f"INSERT INTO ks.one (k, l) VALUES (1, {ELEMENTS.format('')})",
@@ -143,6 +156,14 @@ SWITCHES = [
         "Guardrail drop_truncate_table_enabled violated: DROP and TRUNCATE TABLE functionality is not allowed",
     ),
     ("group_by_enabled", "SELECT k, count(*) FROM ks.t GROUP BY k", "Guardrail group_by violated: GROUP BY functionality is not allowed"),
+    (
+        "read_before_write_list_operations_enabled", "UPDATE ks.one SET l = l - [1] WHERE k = 1",
+        "Guardrail read_before_write_list_operations violated: Removal of list items requiring read before write is not allowed",
+    ),
+    (
+        "uncompressed_tables_enabled", "ALTER TABLE ks.one WITH compression = {'enabled': false}",
+        "Guardrail uncompressed_tables_enabled violated: Uncompressed table is not allowed",
+    ),
     (
         "secondary_indexes_enabled", "CREATE INDEX ON ks.wide (a)",
         "Guardrail secondary_indexes violated: Creating secondary indexes is not allowed",
@@ -213,7 +234,8 @@ def holding(guarded, **settings):
         yield
     finally:
         for name in reversed(settings):
-            set_now(guarded, name, "true" if name.endswith("_enabled") else "-1")
+            off = {"enabled": "true", "threshold": "-1"}
+            set_now(guarded, name, off.get(name.rsplit("_", 1)[1], ""))
 
 
 def limited(guarded, guardrail, warn, fail):
@@ -259,6 +281,80 @@ def test_what_is_switched_off_is_refused_but_to_superusers(guarded, boss, user, 
 @pytest.mark.parametrize("switch", SWITCHES, ids=lambda switch: switch[0])
 def test_without_settings_nothing_is_switched_off(user, switch):
     assert said(user, switch[1]) == []
+
+
+def test_timestamps_far_from_now_are_warned_of_and_refused(guarded, boss, user):
+    now_us = user.execute("SELECT toUnixTimestamp(now()) FROM system.local").one()[0] * 1000
+    hour_us = 3_600_000_000
+    insert = user.prepare("INSERT INTO ks.one (k, v) VALUES (1, 1) USING TIMESTAMP ?")
+    for guardrail, direction, place in [("maximum", 1, "after"), ("minimum", -1, "before")]:
+        with limited(guarded, f"{guardrail}_timestamp", "1h", "2h"):
+            assert said(user, insert, (now_us,)) == []
+            (warning,) = said(user, insert, (now_us + direction * 3 * hour_us // 2,))
+            assert warning.startswith(
+                f"Guardrail {guardrail}_timestamp violated: The modification to table one has a timestamp "
+                f"{now_us + direction * 3 * hour_us // 2} {place} the {guardrail} allowable warning threshold "
+            )
+            with pytest.raises(InvalidRequest, match=f"{place} the {guardrail} allowable failure threshold"):
+                user.execute(insert, (now_us + direction * 3 * hour_us,))
+            assert said(user, insert, (now_us - direction * 3 * hour_us,)) == []
+            assert said(boss, f"INSERT INTO ks.one (k, v) VALUES (1, 1) USING TIMESTAMP {now_us + direction * 3 * hour_us}") == []
+
+
+def test_levels_are_warned_of_and_refused(guarded, boss, user):
+    statements = {
+        "read": ["SELECT * FROM ks.one WHERE k = 1"],
+        "write": ["INSERT INTO ks.one (k, v) VALUES (1, 1)", "BEGIN BATCH DELETE FROM ks.one WHERE k = 1 APPLY BATCH"],
+    }
+
+    def at(level, statement):
+        return SimpleStatement(statement, consistency_level=level)
+
+    for kind, ours in statements.items():
+        guardrail = f"{kind}_consistency_levels"
+        (theirs,) = (others for other, others in statements.items() if other != kind)
+        with holding(guarded, **{f"{guardrail}_warned": "one,TWO", f"{guardrail}_disallowed": "ALL"}):
+            for statement in ours:
+                assert said(user, at(ConsistencyLevel.QUORUM, statement)) == []
+                assert said(user, at(ConsistencyLevel.ONE, statement)) == [
+                    f"Guardrail {guardrail} violated: Provided values [ONE] are not recommended for {kind} consistency levels "
+                    "(warned values are: [ONE, TWO])"
+                ]
+                refused(
+                    user, at(ConsistencyLevel.ALL, statement),
+                    f"Guardrail {guardrail} violated: Provided values [ALL] are not allowed for {kind} consistency levels "
+                    "(disallowed values are: [ALL])",
+                )
+                assert said(boss, at(ConsistencyLevel.ALL, statement)) == []
+            for statement in theirs:
+                assert said(user, at(ConsistencyLevel.ALL, statement)) == []
+            assert said(user, at(ConsistencyLevel.ONE, "SELECT key FROM system.local")) == []
+    batch = BatchStatement(consistency_level=ConsistencyLevel.ONE, serial_consistency_level=ConsistencyLevel.LOCAL_SERIAL)
+    batch.add(SimpleStatement(statements["write"][0]))
+    with holding(guarded, write_consistency_levels_disallowed="LOCAL_SERIAL"):
+        with pytest.raises(InvalidRequest, match=r"Provided values \[LOCAL_SERIAL\] are not allowed for write consistency levels"):
+            user.execute(batch)
+
+
+def test_properties_of_tables_are_warned_of_refused_and_left_out(guarded, boss, user):
+    create = "CREATE TABLE ks.made (k int PRIMARY KEY) WITH {}"
+    of = "SELECT comment, gc_grace_seconds FROM system_schema.tables WHERE keyspace_name = 'ks' AND table_name = 'made'"
+    settings = {"warned": "caching", "ignored": "gc_grace_seconds", "disallowed": "compaction"}
+    with holding(guarded, **{f"table_properties_{which}": names for which, names in settings.items()}):
+        refused(
+            user, create.format("comment = 'a' AND compaction = {'class': 'SizeTieredCompactionStrategy'}"),
+            "Guardrail table_properties violated: Provided values [compaction] are not allowed for Table Properties "
+            "(disallowed values are: [compaction])",
+        )
+        assert said(user, create.format("comment = 'a' AND gc_grace_seconds = 5 AND caching = {'keys': 'NONE'}")) == [
+            "Guardrail table_properties violated: Ignoring provided values [gc_grace_seconds] as they are not supported for Table Properties "
+            "(ignored values are: [gc_grace_seconds])",
+            "Guardrail table_properties violated: Provided values [caching] are not recommended for Table Properties "
+            "(warned values are: [caching])",
+        ]
+        assert tuple(user.execute(of).one()) == ("a", 864000)
+        assert said(boss, "ALTER TABLE ks.made WITH gc_grace_seconds = 5") == []
+    assert tuple(user.execute(of).one()) == ("a", 5)
 
 
 def test_prepared_statements_and_batches_are_warned_wherever_their_rows_are(guarded, user):

@@ -1,11 +1,13 @@
 //! Schema statements: what one has come to, before it is decided. One that changes nothing, such as IF NOT EXISTS of what is there, is not looked at.
 
+use super::feature::Feature;
 use super::guard::{Guard, Violation};
-use super::kind::{Feature, Limit};
+use super::limit::Limit;
 use super::setting::Guardrails;
-use crate::ddl::{Outcome, SIMPLE_STRATEGY};
+use super::values::{Values, properties, property};
+use crate::ddl::{Outcome, SIMPLE_STRATEGY, TableParameters};
 use crate::language::ast::{
-    AlterTable, AlterTableOperation, AlterType, AlterTypeOperation, CreateIndex, CreateTable, CreateType, CreateView, Identifier,
+    AlterTable, AlterTableOperation, AlterType, AlterTypeOperation, CreateIndex, CreateTable, CreateType, CreateView, Identifier, Property,
     QualifiedName, Statement, TypeName,
 };
 use crate::system::is_system_keyspace;
@@ -25,6 +27,7 @@ pub fn check_definition(
 ) -> Result<Vec<Violation>, Violation> {
     let Some(change) = &outcome.change else { return Ok(Vec::new()) };
     let mut made = Made { guard: Guard::new(guardrails), schema: &change.schema, keyspace };
+    made.properties(statement)?;
     match statement {
         Statement::CreateKeyspace(create) => made.keyspace(create.name.as_str())?,
         Statement::AlterKeyspace(alter) => made.replication(alter.name.as_str(), Some(former))?,
@@ -42,6 +45,40 @@ pub fn check_definition(
     Ok(made.guard.warnings)
 }
 
+/// A statement without the properties of tables that are ignored, and the warning of these; `None` if it gives none of them.
+#[must_use]
+pub fn without_ignored(guardrails: &Guardrails, statement: &Statement) -> Option<(Statement, Vec<Violation>)> {
+    let mut guard = Guard::new(guardrails);
+    let given = given_properties(statement)?;
+    let ignored = guard.ignored_properties(properties(given.iter().map(|given| given.name.as_str())));
+    if ignored == 0 {
+        return None;
+    }
+    let mut statement = statement.clone();
+    let is_kept = |given: &Property| property(given.name.as_str()).is_none_or(|property| property & ignored == 0);
+    match &mut statement {
+        Statement::CreateTable(create) => create.options.properties.retain(is_kept),
+        Statement::CreateView(create) => create.options.properties.retain(is_kept),
+        Statement::CopyTable(copy) => copy.properties.retain(is_kept),
+        Statement::AlterView(alter) => alter.properties.retain(is_kept),
+        Statement::AlterTable(AlterTable { operation: AlterTableOperation::With(given), .. }) => given.retain(is_kept),
+        _ => {}
+    }
+    Some((statement, guard.warnings))
+}
+
+/// What a statement about a table or view gives after WITH.
+fn given_properties(statement: &Statement) -> Option<&[Property]> {
+    match statement {
+        Statement::CreateTable(create) => Some(&create.options.properties),
+        Statement::CreateView(create) => Some(&create.options.properties),
+        Statement::CopyTable(copy) => Some(&copy.properties),
+        Statement::AlterView(alter) => Some(&alter.properties),
+        Statement::AlterTable(AlterTable { operation: AlterTableOperation::With(given), .. }) => Some(given),
+        _ => None,
+    }
+}
+
 /// A schema as a statement makes it.
 struct Made<'a> {
     guard: Guard<'a>,
@@ -50,26 +87,38 @@ struct Made<'a> {
 }
 
 impl Made<'_> {
+    fn properties(&mut self, statement: &Statement) -> Result<(), Violation> {
+        let given = given_properties(statement).unwrap_or_default();
+        self.guard.values(Values::TableProperties, properties(given.iter().map(|given| given.name.as_str())))
+    }
+
     fn keyspace(&mut self, name: &str) -> Result<(), Violation> {
         let count = self.schema.keyspaces.keys().filter(|name| !is_system_keyspace(name)).count();
         self.guard.limit(Limit::Keyspaces, &name, count as u64)?;
         self.replication(name, None)
     }
 
-    fn replication(&self, name: &str, former: Option<&Schema>) -> Result<(), Violation> {
+    fn replication(&mut self, name: &str, former: Option<&Schema>) -> Result<(), Violation> {
         let replication = |schema: &Schema| schema.keyspaces.get(name).map(|keyspace| keyspace.replication.clone());
         let now = replication(self.schema);
         let is_new = former.is_none_or(|former| replication(former) != now);
-        self.guard.feature(Feature::SimpleStrategy, is_new && now.is_some_and(|replication| replication.class == SIMPLE_STRATEGY))
+        let Some(now) = now.filter(|_| is_new) else { return Ok(()) };
+        self.guard.feature(Feature::SimpleStrategy, now.class == SIMPLE_STRATEGY)?;
+        now.parameters.values().filter_map(|factor| factor.parse().ok()).try_for_each(|factor| {
+            self.guard.limit(Limit::MinimumReplicationFactor, &name, factor)?;
+            self.guard.limit(Limit::MaximumReplicationFactor, &name, factor)
+        })
     }
 
     fn table(&mut self, create: &CreateTable) -> Result<(), Violation> {
+        self.uncompressed(&create.name)?;
         self.new_table(create.name.name.as_str(), create.columns.len(), create.options.compact_storage)?;
         create.columns.iter().try_for_each(|column| self.vectors("Column", &column.name, &column.type_name))
     }
 
     fn copied_table(&mut self, name: &QualifiedName) -> Result<(), Violation> {
         let Some(table) = self.find(name).cloned() else { return Ok(()) };
+        self.uncompressed(name)?;
         self.new_table(&table.name, table.columns.len(), table.compact)?;
         table.columns.iter().try_for_each(|column| match &column.data_type {
             DataType::Vector(_, dimension) => {
@@ -86,6 +135,13 @@ impl Made<'_> {
         self.guard.feature(Feature::CompactTables, is_compact)
     }
 
+    /// A table whose compression is switched off, which is less than a compressor that does nothing.
+    fn uncompressed(&self, name: &QualifiedName) -> Result<(), Violation> {
+        let compression = self.find(name).map(|table| TableParameters::of(&table.options).compression);
+        let is_off = compression.is_some_and(|entries| entries.get("enabled").is_some_and(|enabled| enabled == "false"));
+        self.guard.feature(Feature::UncompressedTables, is_off)
+    }
+
     fn altered_table(&mut self, alter: &AlterTable) -> Result<(), Violation> {
         match &alter.operation {
             AlterTableOperation::Add { columns, .. } => {
@@ -94,6 +150,7 @@ impl Made<'_> {
                 let count = self.find(&alter.name).map_or(0, |table| table.columns.len());
                 self.guard.limit(Limit::ColumnsPerTable, &alter.name.name.as_str(), count as u64)
             }
+            AlterTableOperation::With(_) => self.uncompressed(&alter.name),
             AlterTableOperation::Drop { .. } | AlterTableOperation::Rename { .. } => self.guard.feature(Feature::AlterTable, true),
             _ => Ok(()),
         }

@@ -5,13 +5,17 @@
 //! for the caller to know.
 
 mod definition;
+mod feature;
 mod guard;
-mod kind;
+mod limit;
 mod setting;
 mod statement;
+mod values;
 
-pub use definition::check_definition;
+pub use definition::{check_definition, without_ignored};
+pub use feature::Feature;
 pub use guard::Violation;
-pub use kind::{Feature, Limit};
+pub use limit::Limit;
 pub use setting::{GuardrailSetting, Guardrails, THRESHOLD_NONE};
 pub use statement::{check_batch, check_statement};
+pub use values::{ValueSet, Values};

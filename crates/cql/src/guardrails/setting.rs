@@ -1,6 +1,8 @@
 //! The settings of guardrails, and the values of all of them.
 
-use super::kind::{Feature, Limit};
+use super::feature::Feature;
+use super::limit::Limit;
+use super::values::Values;
 
 /// The value of a threshold that is none.
 pub const THRESHOLD_NONE: u64 = u64::MAX;
@@ -14,16 +16,24 @@ pub enum GuardrailSetting {
     Fail(Limit),
     /// Whether something may be used: 1 or 0.
     Enabled(Feature),
+    /// The values that clients are warned of, a set.
+    Warned(Values),
+    /// Those that they are refused.
+    Disallowed(Values),
+    /// Properties of tables that are left out, with a warning.
+    IgnoredProperties,
 }
 
 impl GuardrailSetting {
     /// How many there are.
-    pub const COUNT: usize = 2 * Limit::ALL.len() + Feature::ALL.len();
+    pub const COUNT: usize = Self::SWITCHES_END + 2 * Values::ALL.len() + 1;
+    const SWITCHES_END: usize = 2 * Limit::ALL.len() + Feature::ALL.len();
 
     /// All, in the order of their numbers.
     pub fn all() -> impl Iterator<Item = Self> {
         let thresholds = Limit::ALL.into_iter().flat_map(|limit| [Self::Warn(limit), Self::Fail(limit)]);
-        thresholds.chain(Feature::ALL.into_iter().map(Self::Enabled))
+        let values = Values::ALL.into_iter().flat_map(|values| [Self::Warned(values), Self::Disallowed(values)]);
+        thresholds.chain(Feature::ALL.into_iter().map(Self::Enabled)).chain(values).chain([Self::IgnoredProperties])
     }
 
     /// As configurations call it.
@@ -33,6 +43,9 @@ impl GuardrailSetting {
             Self::Warn(limit) => limit.warn_setting(),
             Self::Fail(limit) => limit.fail_setting(),
             Self::Enabled(feature) => feature.setting(),
+            Self::Warned(values) => values.warned_setting(),
+            Self::Disallowed(values) => values.disallowed_setting(),
+            Self::IgnoredProperties => "table_properties_ignored",
         }
     }
 
@@ -43,6 +56,9 @@ impl GuardrailSetting {
             Self::Warn(limit) => 2 * limit as usize,
             Self::Fail(limit) => 2 * limit as usize + 1,
             Self::Enabled(feature) => 2 * Limit::ALL.len() + feature as usize,
+            Self::Warned(values) => Self::SWITCHES_END + 2 * values as usize,
+            Self::Disallowed(values) => Self::SWITCHES_END + 2 * values as usize + 1,
+            Self::IgnoredProperties => Self::COUNT - 1,
         }
     }
 
@@ -50,12 +66,18 @@ impl GuardrailSetting {
         match self {
             Self::Warn(limit) | Self::Fail(limit) => limit.is_of_rows(),
             Self::Enabled(feature) => feature.is_of_rows(),
+            Self::Warned(values) | Self::Disallowed(values) => values.is_of_rows(),
+            Self::IgnoredProperties => false,
         }
     }
 
     /// The value with which it changes nothing.
     fn off(self) -> u64 {
-        if matches!(self, Self::Enabled(_)) { 1 } else { THRESHOLD_NONE }
+        match self {
+            Self::Warn(_) | Self::Fail(_) => THRESHOLD_NONE,
+            Self::Enabled(_) => 1,
+            Self::Warned(_) | Self::Disallowed(_) | Self::IgnoredProperties => 0,
+        }
     }
 }
 
@@ -100,14 +122,18 @@ impl Guardrails {
         GuardrailSetting::all().any(|setting| setting.is_of_rows() && self.get(setting) != setting.off())
     }
 
-    /// A guardrail whose first threshold is beyond its second.
+    /// Two settings of which the first must not be greater than the second, and is.
     #[must_use]
-    pub fn contradictory(&self) -> Option<Limit> {
-        let is_contradictory = |limit: &Limit| {
-            let (warn, fail) = (self.get(GuardrailSetting::Warn(*limit)), self.get(GuardrailSetting::Fail(*limit)));
-            warn != THRESHOLD_NONE && warn > fail
+    pub fn contradictory(&self) -> Option<[GuardrailSetting; 2]> {
+        let is_contradictory = |settings: &[GuardrailSetting; 2]| {
+            let [first, second] = settings.map(|setting| self.get(setting));
+            first != THRESHOLD_NONE && second != THRESHOLD_NONE && first > second
         };
-        Limit::ALL.into_iter().find(is_contradictory)
+        let pairs = Limit::ALL.into_iter().map(|limit| match limit.is_least() {
+            true => [GuardrailSetting::Fail(limit), GuardrailSetting::Warn(limit)],
+            false => [GuardrailSetting::Warn(limit), GuardrailSetting::Fail(limit)],
+        });
+        pairs.into_iter().find(is_contradictory)
     }
 }
 
@@ -127,6 +153,8 @@ mod tests {
     fn none_guards_rows_until_one_about_them_is_set() {
         let mut guardrails = Guardrails::default();
         guardrails.set(GuardrailSetting::Fail(Limit::Tables), 3);
+        guardrails.set(GuardrailSetting::IgnoredProperties, 1);
+        guardrails.set(GuardrailSetting::Disallowed(Values::TableProperties), 1);
         assert!(!guardrails.guard_rows());
         guardrails.set(GuardrailSetting::Enabled(Feature::GroupBy), 0);
         assert!(guardrails.guard_rows());
@@ -140,8 +168,14 @@ mod tests {
         guardrails.set(GuardrailSetting::Fail(Limit::PageSize), 10);
         assert_eq!(guardrails.contradictory(), None);
         guardrails.set(GuardrailSetting::Fail(Limit::PageSize), 9);
-        assert_eq!(guardrails.contradictory(), Some(Limit::PageSize));
+        let page_size = [GuardrailSetting::Warn(Limit::PageSize), GuardrailSetting::Fail(Limit::PageSize)];
+        assert_eq!(guardrails.contradictory(), Some(page_size));
         guardrails.set(GuardrailSetting::Warn(Limit::PageSize), THRESHOLD_NONE);
         assert_eq!(guardrails.contradictory(), None);
+        let least = [GuardrailSetting::Fail(Limit::MinimumReplicationFactor), GuardrailSetting::Warn(Limit::MinimumReplicationFactor)];
+        guardrails.set(least[0], 2);
+        assert_eq!(guardrails.contradictory(), None);
+        guardrails.set(least[1], 1);
+        assert_eq!(guardrails.contradictory(), Some(least), "of what must not be too little");
     }
 }

@@ -1,11 +1,14 @@
 //! Statements about rows: each with its values, before it runs.
 
+use super::feature::Feature;
 use super::guard::{Guard, Violation};
-use super::kind::{Feature, Limit};
+use super::limit::Limit;
 use super::setting::Guardrails;
+use super::values::{Values, levels};
 use crate::exec::{BatchStatement, Bindings, Bound, Environment, Execution, partition_keys};
 use crate::plan::{Assignment, ClusteringPlan, KeyTerm, Modify, Select, Statement, Term, TupleKeys};
 use crate::value::{self, layout};
+use crate::wire::Consistency;
 use model::operation::Context;
 use model::{Column, DataType};
 
@@ -14,19 +17,34 @@ const CELL_BYTES: usize = 20;
 /// The key of an element of a list.
 const LIST_KEY_BYTES: usize = 16;
 
-/// What a statement is warned of.
+/// What a statement is warned of; `serial` is the level that its request gives for conditions.
 ///
 /// # Errors
 /// Why it is refused.
-pub fn check_statement(guardrails: &Guardrails, execution: &Execution<'_>, context: &Context) -> Result<Vec<Violation>, Violation> {
+pub fn check_statement(
+    guardrails: &Guardrails,
+    execution: &Execution<'_>,
+    serial: Option<Consistency>,
+    context: &Context,
+) -> Result<Vec<Violation>, Violation> {
+    let consistency = execution.options.consistency;
     let mut guard = Guard::new(guardrails);
     // A copy: what functions cost here is not the statement's.
     let bindings = &execution.bindings.clone();
     let environment = Environment { bindings, context };
     match &execution.prepared.statement {
-        Statement::Select(plan) => check_select(&mut guard, plan, execution.options.page_size, &environment)?,
-        Statement::Modify(plan) => check_modify(&mut guard, plan, &environment)?,
-        Statement::Batch(batch) => batch.statements.iter().try_for_each(|plan| check_modify(&mut guard, plan, &environment))?,
+        Statement::Select(plan) => {
+            guard.values(Values::ReadConsistencyLevels, levels([consistency]))?;
+            check_select(&mut guard, plan, execution.options.page_size, &environment)?;
+        }
+        Statement::Modify(plan) => {
+            check_written_levels(&mut guard, consistency, serial)?;
+            check_modify(&mut guard, plan, &environment)?;
+        }
+        Statement::Batch(batch) => {
+            check_written_levels(&mut guard, consistency, serial)?;
+            batch.statements.iter().try_for_each(|plan| check_modify(&mut guard, plan, &environment))?;
+        }
         Statement::Truncate(_) => guard.feature(Feature::DropTruncateTable, true)?,
         Statement::Use(_) | Statement::Schema(_) | Statement::Describe(_) => {}
     }
@@ -37,13 +55,24 @@ pub fn check_statement(guardrails: &Guardrails, execution: &Execution<'_>, conte
 ///
 /// # Errors
 /// Why it is refused.
-pub fn check_batch(guardrails: &Guardrails, statements: &[BatchStatement<'_>], context: &Context) -> Result<Vec<Violation>, Violation> {
+pub fn check_batch(
+    guardrails: &Guardrails,
+    statements: &[BatchStatement<'_>],
+    (consistency, serial): (Consistency, Option<Consistency>),
+    context: &Context,
+) -> Result<Vec<Violation>, Violation> {
     let mut guard = Guard::new(guardrails);
+    check_written_levels(&mut guard, consistency, serial)?;
     for BatchStatement { plan, bindings } in statements {
         let bindings: &Bindings<'_> = &bindings.clone();
         check_modify(&mut guard, plan, &Environment { bindings, context })?;
     }
     Ok(guard.warnings)
+}
+
+/// The serial level counts whether or not there is a condition, as in Cassandra.
+fn check_written_levels(guard: &mut Guard<'_>, consistency: Consistency, serial: Option<Consistency>) -> Result<(), Violation> {
+    guard.values(Values::WriteConsistencyLevels, levels([consistency, serial.unwrap_or(Consistency::Serial)]))
 }
 
 fn check_select(guard: &mut Guard<'_>, plan: &Select, page_size: Option<u32>, environment: &Environment<'_>) -> Result<(), Violation> {
@@ -126,6 +155,15 @@ fn is_paged(plan: &Select, page_size: u32, environment: &Environment<'_>) -> boo
 
 fn check_modify(guard: &mut Guard<'_>, plan: &Modify, environment: &Environment<'_>) -> Result<(), Violation> {
     guard.feature(Feature::UserTimestamps, plan.timestamp.is_some())?;
+    if let Some(Ok(Bound::Bytes(timestamp))) = plan.timestamp.as_ref().map(|timestamp| timestamp.evaluate(environment))
+        && let Ok(timestamp) = <[u8; 8]>::try_from(&*timestamp).map(i64::from_be_bytes)
+    {
+        let now_us = environment.context.now.wall_us;
+        for limit in [Limit::MaximumTimestamp, Limit::MinimumTimestamp] {
+            guard.timestamp(limit, &plan.table.name, timestamp, now_us)?;
+        }
+    }
+    check_lists(guard, plan)?;
     if ![Limit::ItemsPerCollection, Limit::CollectionSize, Limit::ColumnValueSize].iter().any(|limit| guard.measures(*limit)) {
         return Ok(());
     }
@@ -133,6 +171,20 @@ fn check_modify(guard: &mut Guard<'_>, plan: &Modify, environment: &Environment<
         check_assignment(guard, &plan.table.columns[column.position], assignment, environment)?;
     }
     Ok(())
+}
+
+/// Looks for what lists can only do once they have been read.
+fn check_lists(guard: &Guard<'_>, plan: &Modify) -> Result<(), Violation> {
+    plan.static_assignments.iter().chain(&plan.assignments).try_for_each(|(column, assignment)| {
+        let what = match assignment {
+            Assignment::SetElement(..) => "Setting of list items by index requiring read before write",
+            Assignment::DeleteElement(_) => "Removal of list items by index requiring read before write",
+            Assignment::Remove(_) => "Removal of list items requiring read before write",
+            _ => return Ok(()),
+        };
+        let is_list = matches!(plan.table.columns[column.position].data_type, DataType::List(..));
+        guard.feature_as(what, Feature::ReadBeforeWriteListOperations, is_list)
+    })
 }
 
 /// Looks at what is written to a column: of what was there before nothing is known without reading it.

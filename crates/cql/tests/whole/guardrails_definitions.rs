@@ -2,7 +2,7 @@
 
 use crate::schema_support::Session;
 use cql::ddl::Outcome;
-use cql::guardrails::{Feature, GuardrailSetting, Guardrails, Limit, check_definition};
+use cql::guardrails::{Feature, GuardrailSetting, Guardrails, Limit, Values, check_definition, without_ignored};
 use cql::language;
 
 /// A session whose statements keep to guardrails.
@@ -178,6 +178,90 @@ fn vectors_are_found_wherever_they_stand() {
             }
         }
     }
+}
+
+#[test]
+fn replicas_are_few_or_many() {
+    let create = |name: &str, factor: u32| {
+        format!("CREATE KEYSPACE {name} WITH replication = {{'class': 'NetworkTopologyStrategy', 'datacenter1': {factor}}}")
+    };
+    let said = |least: &str, name: &str, factor: u32, place: &str, threshold: &str| {
+        format!(
+            "Guardrail {least}_replication_factor violated: The keyspace {name} has a replication factor of {factor}, {place} the {threshold}."
+        )
+    };
+    let mut guarded = Guarded::limited(Limit::MinimumReplicationFactor, 3, 2);
+    guarded.passes(&create("k3", 3));
+    guarded.warns(&create("k2", 2), &said("minimum", "k2", 2, "below", "warning threshold of 3"));
+    guarded.refuses(&create("k1", 1), &said("minimum", "k1", 1, "below", "failure threshold of 2"));
+    guarded.passes("ALTER KEYSPACE ks WITH durable_writes = true");
+    let mut guarded = Guarded::limited(Limit::MaximumReplicationFactor, 2, 3);
+    guarded.passes(&create("k2", 2));
+    guarded.warns(&create("k3", 3), &said("maximum", "k3", 3, "above", "warning threshold of 2"));
+    guarded.refuses(
+        "ALTER KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 4}",
+        &said("maximum", "ks", 4, "above", "failure threshold of 3"),
+    );
+}
+
+#[test]
+fn properties_are_warned_of_refused_and_left_out() {
+    let said = |rest: &str| format!("Guardrail table_properties violated: {rest}");
+    let values = Values::TableProperties;
+    let mut guarded = Guarded::new();
+    guarded.guardrails.set(GuardrailSetting::Warned(values), values.parse("comment, caching").unwrap());
+    guarded.guardrails.set(GuardrailSetting::Disallowed(values), values.parse("gc_grace_seconds, compression, id").unwrap());
+    let warned = |given: &str| {
+        said(&format!("Provided values [{given}] are not recommended for Table Properties (warned values are: [caching, comment])"))
+    };
+    let refused = |given: &str| {
+        said(&format!(
+            "Provided values [{given}] are not allowed for Table Properties (disallowed values are: [compression, gc_grace_seconds, id])"
+        ))
+    };
+    guarded
+        .passes("CREATE TABLE t (k int, c int, v int, PRIMARY KEY (k, c)) WITH CLUSTERING ORDER BY (c DESC) AND default_time_to_live = 5");
+    guarded.warns("ALTER TABLE t WITH comment = 'a'", &warned("comment"));
+    guarded.refuses("ALTER TABLE t WITH gc_grace_seconds = 1 AND comment = 'a'", &refused("gc_grace_seconds"));
+    guarded.refuses(
+        "CREATE TABLE u (k int PRIMARY KEY) WITH compression = {'enabled': false} AND gc_grace_seconds = 1",
+        &refused("compression, gc_grace_seconds"),
+    );
+    guarded.refuses("CREATE TABLE u LIKE t WITH gc_grace_seconds = 1", &refused("gc_grace_seconds"));
+    let view = "CREATE MATERIALIZED VIEW mv AS SELECT * FROM t WHERE k IS NOT NULL AND c IS NOT NULL PRIMARY KEY (c, k)";
+    guarded.refuses(&format!("{view} WITH gc_grace_seconds = 1"), &refused("gc_grace_seconds"));
+    guarded.run(view).unwrap();
+    guarded.warns("ALTER MATERIALIZED VIEW mv WITH caching = {'keys': 'NONE'} AND comment = 'b'", &warned("caching, comment"));
+
+    let mut guardrails = Guardrails::default();
+    guardrails.set(GuardrailSetting::IgnoredProperties, values.parse("comment, gc_grace_seconds").unwrap());
+    for text in [
+        "CREATE TABLE t (k int PRIMARY KEY) WITH comment = 'a' AND caching = {'keys': 'NONE'} AND gc_grace_seconds = 1",
+        "ALTER TABLE t WITH comment = 'a' AND caching = {'keys': 'NONE'} AND gc_grace_seconds = 1",
+        "CREATE TABLE u LIKE t WITH comment = 'a' AND caching = {'keys': 'NONE'} AND gc_grace_seconds = 1",
+        "ALTER MATERIALIZED VIEW mv WITH comment = 'a' AND caching = {'keys': 'NONE'} AND gc_grace_seconds = 1",
+        &format!("{view} WITH comment = 'a' AND caching = {{'keys': 'NONE'}} AND gc_grace_seconds = 1"),
+    ] {
+        let statement = language::parse(text).unwrap().statement;
+        let (left, warnings) = without_ignored(&guardrails, &statement).unwrap();
+        let without = text.replace("comment = 'a' AND ", "").replace(" AND gc_grace_seconds = 1", "");
+        assert_eq!(left, language::parse(&without).unwrap().statement);
+        let ignored = "Ignoring provided values [comment, gc_grace_seconds] as they are not supported for Table Properties (ignored values are: [comment, gc_grace_seconds])";
+        assert_eq!(warnings.into_iter().map(|warning| warning.message).collect::<Vec<_>>(), [said(ignored)]);
+        assert_eq!(without_ignored(&guardrails, &left), None);
+    }
+}
+
+#[test]
+fn tables_whose_compression_is_off_are_refused_where_it_must_be_on() {
+    let refusal = "Guardrail uncompressed_tables_enabled violated: Uncompressed table is not allowed";
+    let mut guarded = Guarded::without(Feature::UncompressedTables);
+    guarded.refuses("CREATE TABLE t (k int PRIMARY KEY) WITH compression = {'enabled': 'false'}", refusal);
+    guarded.refuses("CREATE TABLE t (k int PRIMARY KEY) WITH compression = {}", refusal);
+    guarded.passes("CREATE TABLE t (k int PRIMARY KEY) WITH compression = {'class': 'NoopCompressor'}");
+    guarded.refuses("ALTER TABLE t WITH compression = {'enabled': 'false'}", refusal);
+    guarded.passes("ALTER TABLE t WITH comment = 'compressed'");
+    Guarded::new().passes("CREATE TABLE t (k int PRIMARY KEY) WITH compression = {'enabled': 'false'}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::schema_support::Session;
 use base::Now;
 use cql::exec::{BatchStatement, Bindings, Execution, Options};
-use cql::guardrails::{Feature, GuardrailSetting, Guardrails, Limit, check_batch, check_statement};
+use cql::guardrails::{Feature, GuardrailSetting, Guardrails, Limit, Values, check_batch, check_statement};
 use cql::plan::{Prepared, Statement, prepare};
 use cql::wire::{Consistency, ProtocolVersion, StreamId, Value, ValuesBuffer};
 use model::operation::Context;
@@ -49,11 +49,21 @@ impl Guarded {
     }
 
     fn check(&self, text: &str, values: &[&[u8]], page_size: Option<u32>) -> Result<Vec<String>, String> {
+        self.check_at((Consistency::One, None), text, values, page_size)
+    }
+
+    fn check_at(
+        &self,
+        (consistency, serial): (Consistency, Option<Consistency>),
+        text: &str,
+        values: &[&[u8]],
+        page_size: Option<u32>,
+    ) -> Result<Vec<String>, String> {
         let prepared = self.prepare(text);
         let options = Options {
             version: VERSION,
             stream: StreamId(1),
-            consistency: Consistency::One,
+            consistency,
             page_size,
             timestamp: None,
             skip_metadata: false,
@@ -67,7 +77,7 @@ impl Guarded {
         values.iter().for_each(|value| buffer.push(Value::Bytes(value)));
         let mut execution = Execution::new(&prepared, options, None);
         execution.bindings = Bindings::new(&prepared.markers, &buffer.as_values(VERSION)).unwrap();
-        let checked = check_statement(&self.guardrails, &execution, &CONTEXT);
+        let checked = check_statement(&self.guardrails, &execution, serial, &CONTEXT);
         checked.map(|warnings| warnings.into_iter().map(|warning| warning.message).collect()).map_err(|violation| violation.message)
     }
 
@@ -274,8 +284,98 @@ fn statements_of_a_batch_are_checked_with_their_own_values() {
         .map(|buffer| Bindings::new(&prepared.markers, &buffer.as_values(VERSION)).unwrap())
         .map(|bindings| BatchStatement { plan: Arc::clone(plan), bindings })
         .collect();
-    let warnings = check_batch(&guarded.guardrails, &statements, &CONTEXT).unwrap();
+    let warnings = check_batch(&guarded.guardrails, &statements, (Consistency::One, None), &CONTEXT).unwrap();
     assert_eq!(warnings.len(), 1, "the same is said once: {warnings:?}");
+}
+
+#[test]
+fn levels_are_those_of_the_request_and_writes_have_a_serial_one_too() {
+    let levels = |name: &str, kind: &str, given: &str, said: &str| {
+        format!("Guardrail {name}_consistency_levels violated: Provided values {given} are not {kind} for {name} consistency levels {said}")
+    };
+    for (values, name, text) in [
+        (Values::ReadConsistencyLevels, "read", "SELECT * FROM one WHERE k = 1"),
+        (Values::WriteConsistencyLevels, "write", "INSERT INTO one (k, v) VALUES (1, 1)"),
+        (Values::WriteConsistencyLevels, "write", "BEGIN BATCH DELETE FROM one WHERE k = 1 APPLY BATCH"),
+    ] {
+        let mut guarded = Guarded::new();
+        guarded.guardrails.set(GuardrailSetting::Warned(values), values.parse("QUORUM, ONE").unwrap());
+        guarded.guardrails.set(GuardrailSetting::Disallowed(values), values.parse("ANY, ALL, LOCAL_SERIAL").unwrap());
+        let at = |level| guarded.check_at((level, None), text, &[], None);
+        assert_eq!(at(Consistency::Two), Ok(Vec::new()), "{text}");
+        assert_eq!(at(Consistency::One), Ok(vec![levels(name, "recommended", "[ONE]", "(warned values are: [ONE, QUORUM])")]), "{text}");
+        let refused = "(disallowed values are: [ANY, ALL, LOCAL_SERIAL])";
+        assert_eq!(at(Consistency::All), Err(levels(name, "allowed", "[ALL]", refused)), "{text}");
+        let serial = guarded.check_at((Consistency::All, Some(Consistency::LocalSerial)), text, &[], None);
+        let given = if name == "write" { "[ALL, LOCAL_SERIAL]" } else { "[ALL]" };
+        assert_eq!(serial, Err(levels(name, "allowed", given, refused)), "{text}");
+        let other = if name == "read" { "DELETE FROM one WHERE k = 1" } else { "SELECT * FROM one" };
+        assert_eq!(guarded.check_at((Consistency::All, None), other, &[], None), Ok(Vec::new()));
+        assert_eq!(guarded.check_at((Consistency::All, None), "TRUNCATE one", &[], None), Ok(Vec::new()));
+    }
+    let mut guarded = Guarded::new();
+    let values = Values::WriteConsistencyLevels;
+    guarded.guardrails.set(GuardrailSetting::Disallowed(values), values.parse("SERIAL").unwrap());
+    assert!(guarded.told("INSERT INTO one (k, v) VALUES (1, 1)").is_err(), "a request that gives none has this one");
+}
+
+#[test]
+fn timestamps_of_statements_are_compared_with_now() {
+    let at = |timestamp: i64| format!("INSERT INTO one (k, v) VALUES (1, 1) USING TIMESTAMP {timestamp}");
+    let future = |timestamp: i64, kind: &str, threshold: i64| {
+        format!(
+            "Guardrail maximum_timestamp violated: The modification to table one has a timestamp {timestamp} after the maximum allowable {kind} threshold {threshold}. Timestamps too far in the future can lead to data that can't be easily overwritten"
+        )
+    };
+    // It is 1 now.
+    let guarded = Guarded::limited(Limit::MaximumTimestamp, 10, 20);
+    assert_eq!(guarded.told(&at(11)), Ok(Vec::new()));
+    assert_eq!(guarded.told(&at(12)), Ok(vec![future(12, "warning", 11)]));
+    assert_eq!(guarded.told(&at(21)), Ok(vec![future(21, "warning", 11)]));
+    assert_eq!(guarded.told(&at(22)), Err(future(22, "failure", 21)));
+    assert_eq!(guarded.told(&at(i64::MAX)), Err(future(i64::MAX, "failure", 21)));
+    assert_eq!(guarded.told(&at(-5_000)), Ok(Vec::new()));
+    let batch = "BEGIN BATCH DELETE FROM one USING TIMESTAMP 30 WHERE k = 1 APPLY BATCH";
+    assert_eq!(guarded.told(batch), Err(future(30, "failure", 21)));
+    let past = |timestamp: i64, kind: &str, threshold: i64| {
+        format!(
+            "Guardrail minimum_timestamp violated: The modification to table one has a timestamp {timestamp} before the minimum allowable {kind} threshold {threshold}. Timestamps too far in the past can cause writes can be unexpectedly lost"
+        )
+    };
+    let guarded = Guarded::limited(Limit::MinimumTimestamp, 10, 20);
+    assert_eq!(guarded.told(&at(-9)), Ok(Vec::new()));
+    assert_eq!(guarded.told(&at(-10)), Ok(vec![past(-10, "warning", -9)]));
+    assert_eq!(guarded.told(&at(-20)), Err(past(-20, "failure", -19)));
+    assert_eq!(guarded.told(&at(i64::MAX)), Ok(Vec::new()));
+    let marker = "UPDATE one USING TIMESTAMP ? SET v = 1 WHERE k = 1";
+    assert_eq!(guarded.check(marker, &[&(-20i64).to_be_bytes()], None), Err(past(-20, "failure", -19)));
+    assert_eq!(guarded.told("INSERT INTO one (k, v) VALUES (1, 1)"), Ok(Vec::new()));
+}
+
+#[test]
+fn lists_are_read_for_some_operations() {
+    let refused = |what: &str| refusal(&format!("Guardrail read_before_write_list_operations violated: {what} is not allowed"));
+    let (guarded, free) = (Guarded::without(Feature::ReadBeforeWriteListOperations), Guarded::new());
+    for (text, what) in [
+        ("UPDATE one SET l[0] = 1 WHERE k = 1", "Setting of list items by index requiring read before write"),
+        ("DELETE l[0] FROM one WHERE k = 1", "Removal of list items by index requiring read before write"),
+        ("UPDATE one SET l = l - [1] WHERE k = 1", "Removal of list items requiring read before write"),
+        ("BEGIN BATCH UPDATE one SET l[0] = 1 WHERE k = 1 APPLY BATCH", "Setting of list items by index requiring read before write"),
+    ] {
+        assert_eq!(guarded.told(text), refused(what), "{text}");
+        assert_eq!(free.told(text), Ok(Vec::new()), "{text}");
+    }
+    for text in [
+        "UPDATE one SET l = l + [1] WHERE k = 1",
+        "UPDATE one SET l = [1] + l WHERE k = 1",
+        "UPDATE one SET l = [1] WHERE k = 1",
+        "UPDATE one SET m['a'] = 'b' WHERE k = 1",
+        "UPDATE one SET s = s - {'a'} WHERE k = 1",
+        "DELETE m['a'] FROM one WHERE k = 1",
+        "DELETE l FROM one WHERE k = 1",
+    ] {
+        assert_eq!(guarded.told(text), Ok(Vec::new()), "{text}");
+    }
 }
 
 #[test]

@@ -41,7 +41,7 @@ impl Config {
         in_range("migration_latency_ms", self.migration_latency_ms, 1..=1_000)?;
         in_range("connections_per_core", self.connections_per_core.into(), 1..=1_000_000)?;
         match self.guardrails.contradictory() {
-            Some(limit) => Err(ConfigError::Thresholds { warn: limit.warn_setting(), fail: limit.fail_setting() }),
+            Some([first, second]) => Err(ConfigError::Thresholds { first: first.name(), second: second.name() }),
             None => Ok(()),
         }
     }

@@ -35,12 +35,12 @@ pub(crate) enum ConfigError {
     #[error("capacity is how long data files may become, and devices have their own sizes: leave capacity away, or write PATH=SIZE")]
     CapacityOfDevices,
     /// Clients are refused before they are warned.
-    #[error("{warn} must not be greater than {fail}")]
+    #[error("{first} must not be greater than {second}")]
     Thresholds {
         /// A setting.
-        warn: &'static str,
+        first: &'static str,
         /// Another.
-        fail: &'static str,
+        second: &'static str,
     },
     /// There is not so much memory.
     #[error("memory_limit is {value}, but {whose} has {most}: give the node less")]
@@ -182,7 +182,7 @@ impl ConfigError {
     pub(crate) fn keys(&self) -> Vec<&'static str> {
         match self {
             Self::Range { key, .. } | Self::TooSmall { key, .. } | Self::Name { key, .. } => vec![key],
-            Self::Thresholds { warn, fail } => vec![warn, fail],
+            Self::Thresholds { first, second } => vec![first, second],
             Self::CapacityOfDevices => vec!["capacity", "devices"],
             Self::TooMuchMemory { .. } => vec!["memory_limit"],
             Self::Listen { .. } | Self::NoAddress => vec!["listen"],

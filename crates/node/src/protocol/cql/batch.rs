@@ -43,7 +43,8 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         let context = self.core.context(self.reactor);
         let options = self.batch_options(header, batch, &context);
         if let Some(gate) = self.gate() {
-            gate.check(client, context.now.wall_us, |guardrails| check_batch(guardrails, &statements, &context))?;
+            let levels = (batch.consistency, batch.common.serial_consistency);
+            gate.check(client, context.now.wall_us, |guardrails| check_batch(guardrails, &statements, levels, &context))?;
         }
         self.check_waiting()?;
         let mut coordinator = start_many(statements, None, kind, options, &context)?;

@@ -10,6 +10,7 @@ use cql::exec::Execution;
 use cql::guardrails::{Guardrails, Violation, check_statement};
 use cql::session::Client;
 use cql::system;
+use cql::wire::Consistency;
 use model::Schema;
 use model::operation::Context;
 
@@ -44,13 +45,19 @@ impl Gate<'_> {
     }
 }
 
-/// Checks a statement with its values. System tables are everybody's: drivers read them.
+/// Checks a statement with its values; `serial` is the level that its request gives for conditions. System tables are everybody's: drivers read them.
 ///
 /// # Errors
 /// It is refused.
-pub(super) fn check(gate: Gate<'_>, client: &Client, execution: &Execution<'_>, context: &Context) -> Result<bool, CqlError> {
+pub(super) fn check(
+    gate: Gate<'_>,
+    client: &Client,
+    execution: &Execution<'_>,
+    serial: Option<Consistency>,
+    context: &Context,
+) -> Result<bool, CqlError> {
     if execution.prepared.table.as_ref().is_some_and(|(keyspace, _)| system::is_system_keyspace(keyspace)) {
         return Ok(false);
     }
-    gate.check(client, context.now.wall_us, |guardrails| check_statement(guardrails, execution, context))
+    gate.check(client, context.now.wall_us, |guardrails| check_statement(guardrails, execution, serial, context))
 }

@@ -3,7 +3,7 @@
 use crate::schema_changes::{ResolvedChange, SchemaAction, SchemaChange, SchemaEnvironment, SchemaFailure, SchemaUpdate};
 use cql::CqlError;
 use cql::ddl;
-use cql::guardrails::check_definition;
+use cql::guardrails::{Violation, check_definition, without_ignored};
 use cql::language::ast::Statement;
 use cql::roles::{self, Roles};
 use model::Schema;
@@ -34,8 +34,10 @@ impl SchemaChange for SchemaStatement {
             role: self.role.as_deref(),
             checks_permissions: environment.config.checks_permissions,
         };
-        let outcome = ddl::apply(schema, self.keyspace.as_deref(), &self.statement, &terms).map_err(CqlError::from)?;
-        let mut warnings = self.guarded(schema, &outcome, environment)?;
+        let stripped = self.without_ignored(schema, environment);
+        let (statement, ignored) = stripped.as_ref().map_or((&*self.statement, &[][..]), |(statement, ignored)| (statement, ignored));
+        let outcome = ddl::apply(schema, self.keyspace.as_deref(), statement, &terms).map_err(CqlError::from)?;
+        let mut warnings = self.guarded(schema, &outcome, ignored, environment)?;
         warnings.extend(outcome.warnings);
         let Some(ddl::Change { schema, event, further, dropped }) = outcome.change else {
             return Ok(ResolvedChange { update: None, warnings });
@@ -55,14 +57,33 @@ impl SchemaChange for SchemaStatement {
 }
 
 impl SchemaStatement {
-    /// What guardrails warn of in an outcome, unless they refuse it.
-    fn guarded(&self, schema: &Schema, outcome: &ddl::Outcome, environment: &SchemaEnvironment<'_>) -> Result<Vec<String>, CqlError> {
-        if self.role.as_ref().is_some_and(|role| Roles::of(schema).is_superuser(role)) {
+    fn is_exempt(&self, schema: &Schema) -> bool {
+        self.role.as_ref().is_some_and(|role| Roles::of(schema).is_superuser(role))
+    }
+
+    /// The statement without what guardrails leave out, and the warnings of that; `None` if it is done as it is.
+    fn without_ignored(&self, schema: &Schema, environment: &SchemaEnvironment<'_>) -> Option<(Statement, Vec<Violation>)> {
+        if self.is_exempt(schema) {
+            return None;
+        }
+        without_ignored(&environment.config.live.guardrails().get(), &self.statement)
+    }
+
+    /// What guardrails warn of in an outcome, unless they refuse it; `ignored` is what they have left out of the statement.
+    fn guarded(
+        &self,
+        schema: &Schema,
+        outcome: &ddl::Outcome,
+        ignored: &[Violation],
+        environment: &SchemaEnvironment<'_>,
+    ) -> Result<Vec<String>, CqlError> {
+        if self.is_exempt(schema) {
             return Ok(Vec::new());
         }
         let live = environment.config.live.guardrails();
         let checked = check_definition(&live.get(), &self.statement, self.keyspace.as_deref(), schema, outcome);
-        let warnings = checked.inspect_err(|violation| live.log(environment.now_us, [violation]))?;
+        let mut warnings = checked.inspect_err(|violation| live.log(environment.now_us, [violation]))?;
+        warnings.splice(..0, ignored.iter().cloned());
         live.log(environment.now_us, &warnings);
         Ok(warnings.into_iter().map(|warning| warning.message).collect())
     }

@@ -191,7 +191,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
             // As `gate` makes it, beside the statement, which is borrowed.
             let (live, rights) = (core.config.live.guardrails(), &mut core.protocols.cql.rights);
             let gate = Gate { live, rights, schema: &core.schema, requests: &mut core.requests };
-            has_warnings = guarded::check(gate, client, &execution, &context)?;
+            has_warnings = guarded::check(gate, client, &execution, execute.parameters.common.serial_consistency, &context)?;
         }
         let mut parked = None;
         let work = start(&execution, &context)?;
@@ -270,7 +270,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         check_serial(&prepared.statement, query.parameters.common.serial_consistency)?;
         execution.bindings.bind(&prepared.markers, &query.parameters.values)?;
         if let Some(gate) = self.gate() {
-            guarded::check(gate, client, &execution, &context)?;
+            guarded::check(gate, client, &execution, query.parameters.common.serial_consistency, &context)?;
         }
         let (kind, table_use) = figures_of(&prepared.statement);
         self.core.requests.meter.set_kind(kind);

@@ -1,4 +1,4 @@
-//! Which guardrails there are, and their messages in Cassandra's words: clients match on them.
+//! Guardrails with two thresholds, and their messages in Cassandra's words: clients match on them.
 
 use std::fmt::Display;
 
@@ -31,29 +31,14 @@ pub enum Limit {
     ItemsPerCollection,
     /// Bytes of a value, or of an element or key of a collection, that a statement writes.
     ColumnValueSize,
-}
-
-/// A guardrail that switches something off.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Feature {
-    /// ALLOW FILTERING.
-    AllowFiltering,
-    /// ALTER TABLE that adds, drops or renames columns.
-    AlterTable,
-    /// Tables with COMPACT STORAGE.
-    CompactTables,
-    /// DROP KEYSPACE.
-    DropKeyspace,
-    /// DROP TABLE and TRUNCATE.
-    DropTruncateTable,
-    /// GROUP BY.
-    GroupBy,
-    /// CREATE INDEX.
-    SecondaryIndexes,
-    /// Keyspaces with `SimpleStrategy`.
-    SimpleStrategy,
-    /// USING TIMESTAMP.
-    UserTimestamps,
+    /// The fewest replicas of a keyspace.
+    MinimumReplicationFactor,
+    /// The most replicas of a keyspace.
+    MaximumReplicationFactor,
+    /// How far a timestamp may lie in the past, in microseconds.
+    MinimumTimestamp,
+    /// How far it may lie in the future.
+    MaximumTimestamp,
 }
 
 /// Which of its two thresholds a value exceeds.
@@ -72,7 +57,7 @@ macro_rules! names {
 
 impl Limit {
     /// All.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 17] = [
         Self::Keyspaces,
         Self::Tables,
         Self::ColumnsPerTable,
@@ -86,6 +71,10 @@ impl Limit {
         Self::CollectionSize,
         Self::ItemsPerCollection,
         Self::ColumnValueSize,
+        Self::MinimumReplicationFactor,
+        Self::MaximumReplicationFactor,
+        Self::MinimumTimestamp,
+        Self::MaximumTimestamp,
     ];
 
     fn names(self) -> [&'static str; 3] {
@@ -103,6 +92,10 @@ impl Limit {
             Self::CollectionSize => names!("collection_size"),
             Self::ItemsPerCollection => names!("items_per_collection"),
             Self::ColumnValueSize => names!("column_value_size"),
+            Self::MinimumReplicationFactor => names!("minimum_replication_factor"),
+            Self::MaximumReplicationFactor => names!("maximum_replication_factor"),
+            Self::MinimumTimestamp => names!("minimum_timestamp"),
+            Self::MaximumTimestamp => names!("maximum_timestamp"),
         }
     }
 
@@ -134,11 +127,33 @@ impl Limit {
                 | Self::CollectionSize
                 | Self::ItemsPerCollection
                 | Self::ColumnValueSize
+                | Self::MinimumTimestamp
+                | Self::MaximumTimestamp
         )
     }
 
+    /// Whether too little is what it says something of, and not too much.
+    #[must_use]
+    pub fn is_least(self) -> bool {
+        self == Self::MinimumReplicationFactor
+    }
+
+    /// Whether a value is beyond a threshold, which is given.
+    pub(super) fn is_exceeded(self, value: u64, threshold: u64) -> bool {
+        if self.is_least() { value < threshold } else { value > threshold }
+    }
+
+    /// Why one may want it, where messages say so.
+    pub(super) fn reason(self) -> Option<&'static str> {
+        match self {
+            Self::MinimumTimestamp => Some("Timestamps too far in the past can cause writes can be unexpectedly lost"),
+            Self::MaximumTimestamp => Some("Timestamps too far in the future can lead to data that can't be easily overwritten"),
+            _ => None,
+        }
+    }
+
     /// What a client is told whose `what` has a value beyond a threshold.
-    pub(super) fn message(self, exceeded: Exceeded, what: &dyn Display, value: u64, threshold: u64) -> String {
+    pub(super) fn message(self, exceeded: Exceeded, what: &dyn Display, value: i128, threshold: i128) -> String {
         let is_warning = exceeded == Exceeded::Warning;
         let kind = if is_warning { "warning" } else { "failure" };
         match self {
@@ -154,12 +169,26 @@ impl Limit {
             Self::VectorDimensions => {
                 format!("{what} has a vector of {value} dimensions, this exceeds the {kind} threshold of {threshold}.")
             }
+            Self::MinimumReplicationFactor => {
+                format!("The keyspace {what} has a replication factor of {value}, below the {kind} threshold of {threshold}.")
+            }
+            Self::MaximumReplicationFactor => {
+                format!("The keyspace {what} has a replication factor of {value}, above the {kind} threshold of {threshold}.")
+            }
+            Self::MinimumTimestamp => {
+                format!(
+                    "The modification to table {what} has a timestamp {value} before the minimum allowable {kind} threshold {threshold}"
+                )
+            }
+            Self::MaximumTimestamp => {
+                format!("The modification to table {what} has a timestamp {value} after the maximum allowable {kind} threshold {threshold}")
+            }
             _ if is_warning => self.warning(what, value, threshold),
             _ => self.refusal(what, value, threshold),
         }
     }
 
-    fn warning(self, what: &dyn Display, value: u64, threshold: u64) -> String {
+    fn warning(self, what: &dyn Display, value: i128, threshold: i128) -> String {
         match self {
             Self::ColumnsPerTable => format!("The table {what} has {value} columns, this exceeds the warning threshold of {threshold}."),
             Self::FieldsPerUdt => format!("The user type {what} has {value} columns, this exceeds the warning threshold of {threshold}."),
@@ -177,7 +206,7 @@ impl Limit {
         }
     }
 
-    fn refusal(self, what: &dyn Display, value: u64, threshold: u64) -> String {
+    fn refusal(self, what: &dyn Display, value: i128, threshold: i128) -> String {
         match self {
             Self::ColumnsPerTable => format!("Tables cannot have more than {threshold} columns, but {value} provided for table {what}"),
             Self::FieldsPerUdt => {
@@ -210,62 +239,5 @@ impl Limit {
             Self::MaterializedViewsPerTable => ("materialized view", "views"),
             _ => ("table", "tables"),
         }
-    }
-}
-
-impl Feature {
-    /// All.
-    pub const ALL: [Self; 9] = [
-        Self::AllowFiltering,
-        Self::AlterTable,
-        Self::CompactTables,
-        Self::DropKeyspace,
-        Self::DropTruncateTable,
-        Self::GroupBy,
-        Self::SecondaryIndexes,
-        Self::SimpleStrategy,
-        Self::UserTimestamps,
-    ];
-
-    /// As messages call it, and what they call what is not allowed.
-    pub(super) fn names(self) -> (&'static str, &'static str) {
-        match self {
-            Self::AllowFiltering => ("allow_filtering", "Querying with ALLOW FILTERING"),
-            Self::AlterTable => ("alter_table", "ALTER TABLE changing columns"),
-            Self::CompactTables => ("compact_tables", "Creation of new COMPACT STORAGE tables"),
-            Self::DropKeyspace => ("drop_keyspace_enabled", "DROP KEYSPACE functionality"),
-            Self::DropTruncateTable => ("drop_truncate_table_enabled", "DROP and TRUNCATE TABLE functionality"),
-            Self::GroupBy => ("group_by", "GROUP BY functionality"),
-            Self::SecondaryIndexes => ("secondary_indexes", "Creating secondary indexes"),
-            Self::SimpleStrategy => ("simplestrategy", "SimpleStrategy"),
-            Self::UserTimestamps => ("user_timestamps", "User provided timestamps (USING TIMESTAMP)"),
-        }
-    }
-
-    /// Why one may want to switch it off, where messages say so.
-    pub(super) fn reason(self) -> Option<&'static str> {
-        (self == Self::AllowFiltering)
-            .then_some("ALLOW FILTERING can potentially visit all the data in the table and have unpredictable performance.")
-    }
-
-    /// The setting that says whether it may be used.
-    #[must_use]
-    pub fn setting(self) -> &'static str {
-        match self {
-            Self::AllowFiltering => "allow_filtering_enabled",
-            Self::AlterTable => "alter_table_enabled",
-            Self::CompactTables => "compact_tables_enabled",
-            Self::DropKeyspace => "drop_keyspace_enabled",
-            Self::DropTruncateTable => "drop_truncate_table_enabled",
-            Self::GroupBy => "group_by_enabled",
-            Self::SecondaryIndexes => "secondary_indexes_enabled",
-            Self::SimpleStrategy => "simplestrategy_enabled",
-            Self::UserTimestamps => "user_timestamps_enabled",
-        }
-    }
-
-    /// Whether statements use it that are looked at before they run, not when the schema has decided on them.
-    pub(super) fn is_of_rows(self) -> bool {
-        matches!(self, Self::AllowFiltering | Self::DropTruncateTable | Self::GroupBy | Self::UserTimestamps)
     }
 }
