@@ -20,6 +20,7 @@ use crate::flush::Flush;
 use crate::growth::Growth;
 use crate::index::{Index, Limits};
 use crate::key::Sequence;
+use crate::large_partitions::LargePartitions;
 use crate::load::Loads;
 use crate::log::Log;
 use crate::marks::Marks;
@@ -64,6 +65,7 @@ pub struct Engine {
     pub(crate) marks: Marks,
     pub(crate) pages: Pages,
     pub(crate) paging: Paging,
+    pub(crate) large_partitions: LargePartitions,
     pub(crate) prefixes: Prefixes,
     pub(crate) dead_runs: DeadRuns,
     /// What graphs of vectors take of the shard's memory.
@@ -127,6 +129,7 @@ impl Engine {
             drops: Drops::default(),
             pages: Pages::new(config.memory_limit_bytes),
             paging: Paging::default(),
+            large_partitions: LargePartitions::default(),
             prefixes: Prefixes::default(),
             dead_runs: DeadRuns::default(),
             graph_bytes: 0,

@@ -25,6 +25,7 @@ use crate::format::record::{HEADER_BYTES, Record};
 use crate::index::bound_key::bound_between;
 use crate::index::{Candidate, NewPage, Rows};
 use crate::key::{CachePolicy, Row};
+use crate::large_partitions::LargePartition;
 use crate::location::{Location, SegmentId, padded};
 use crate::memory::Stored;
 use crate::merge::{Merge, Step};
@@ -94,6 +95,16 @@ impl Engine {
         }
     }
 
+    /// From now on partitions of more bytes than this are told of; `u64::MAX` for none.
+    pub fn set_large_partition_bytes(&mut self, bytes: u64) {
+        self.large_partitions.bytes_max = bytes;
+    }
+
+    /// Those that were found since the last call: of each table the largest.
+    pub fn take_large_partitions(&mut self) -> impl Iterator<Item = LargePartition> + use<> {
+        std::mem::take(&mut self.large_partitions.found).into_values()
+    }
+
     /// One slice of page making. True when there is more to do at once.
     pub(crate) fn page_tick(&mut self, now: Now) -> bool {
         if self.poisoned.is_some() || self.closing || self.config.page_rows_max == 0 || !self.drops.is_empty() {
@@ -142,6 +153,7 @@ impl Engine {
             Ok(measured) => measured,
             Err(outcome) => return outcome,
         };
+        self.large_partitions.note(candidate.table, partition, (count, bytes));
         let limits = &self.config;
         let too_few = stretch.is_gap && count < limits.page_rows_max.div_ceil(WORTH_PART);
         let too_large = stretch.is_gap && bytes > count * limits.page_row_bytes_max || bytes > limits.segment_bytes as usize / 4;

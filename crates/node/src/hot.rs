@@ -39,7 +39,7 @@ pub(crate) fn told(core: u16, report: &HotReport, schema: &Schema) -> Vec<HotPar
 }
 
 /// The names of a table, and its columns if the key is one of its partitions. Else it is the table of an index, or one that is gone.
-fn named(schema: &Schema, id: base::TableId) -> Option<(&str, &str, Option<&Table>)> {
+pub(crate) fn named(schema: &Schema, id: base::TableId) -> Option<(&str, &str, Option<&Table>)> {
     schema.tables().find_map(|table| {
         if table.id == id {
             return Some((&*table.keyspace, &*table.name, Some(&**table)));
@@ -50,7 +50,7 @@ fn named(schema: &Schema, id: base::TableId) -> Option<(&str, &str, Option<&Tabl
 }
 
 /// A literal for each column of the key, without what columns mask.
-fn key_text(table: &Table, key: &[u8]) -> String {
+pub(crate) fn key_text(table: &Table, key: &[u8]) -> String {
     let columns = table.partition_key();
     let mut text = String::new();
     let mut values = value::PartitionKey::new(key, columns.len());

@@ -16,6 +16,7 @@ mod first_superuser;
 mod handler;
 mod handshakes;
 mod hot;
+mod large_partitions;
 mod latencies;
 mod lifecycle;
 mod limits;

@@ -1,6 +1,6 @@
 //! Guardrails as they are set at the moment, and the log of what they have said.
 
-use cql::guardrails::{GuardrailSetting, Guardrails, Violation};
+use cql::guardrails::{GuardrailSetting, Guardrails, Limit, Violation};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -40,6 +40,14 @@ impl LiveGuardrails {
     #[must_use]
     pub fn get(&self) -> Guardrails {
         Guardrails::of(|setting| self.values[setting.number()].load(Ordering::Relaxed))
+    }
+
+    /// From which size on a partition is large.
+    #[must_use]
+    pub fn large_partition_bytes(&self) -> u64 {
+        let settings = [GuardrailSetting::Warn(Limit::PartitionSize), GuardrailSetting::Fail(Limit::PartitionSize)];
+        let [warn, fail] = settings.map(|setting| self.values[setting.number()].load(Ordering::Relaxed));
+        warn.min(fail)
     }
 
     /// Changes them, if what comes of it is allowed.
@@ -86,7 +94,7 @@ impl LiveGuardrails {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cql::guardrails::{Feature, Limit};
+    use cql::guardrails::Feature;
 
     #[test]
     fn what_is_set_holds_and_says_whether_rows_are_guarded() {
@@ -96,9 +104,12 @@ mod tests {
         guardrails.set(GuardrailSetting::Fail(Limit::Tables), 7);
         live.set(&guardrails);
         assert_eq!((live.get(), live.guard_rows()), (guardrails, false));
+        assert_eq!(live.large_partition_bytes(), u64::MAX);
+        guardrails.set(GuardrailSetting::Fail(Limit::PartitionSize), 5);
         guardrails.set(GuardrailSetting::Enabled(Feature::GroupBy), 0);
         live.set(&guardrails);
         assert!(live.guard_rows());
+        assert_eq!(live.large_partition_bytes(), 5);
     }
 
     #[test]

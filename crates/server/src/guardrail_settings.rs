@@ -46,7 +46,7 @@ pub(crate) fn setting_of(name: &str) -> Option<GuardrailSetting> {
 
 fn is_size(setting: GuardrailSetting) -> bool {
     let (GuardrailSetting::Warn(limit) | GuardrailSetting::Fail(limit)) = setting else { return false };
-    matches!(limit, Limit::CollectionSize | Limit::ColumnValueSize)
+    matches!(limit, Limit::CollectionSize | Limit::ColumnValueSize | Limit::PartitionSize)
 }
 
 fn is_time(setting: GuardrailSetting) -> bool {
@@ -132,6 +132,12 @@ static FLAGS: LazyLock<Vec<Flag>> = LazyLock::new(|| {
 
 fn help(setting: GuardrailSetting) -> String {
     match setting {
+        GuardrailSetting::Warn(Limit::PartitionSize) => {
+            format!("{} is logged, as a warning; -1 for none [default: -1]", exceeding(Limit::PartitionSize))
+        }
+        GuardrailSetting::Fail(Limit::PartitionSize) => {
+            format!("{} is logged, as an error; -1 for none [default: -1]", exceeding(Limit::PartitionSize))
+        }
         GuardrailSetting::Warn(limit) => format!("{} is answered with a warning; -1 for none [default: -1]", exceeding(limit)),
         GuardrailSetting::Fail(limit) => format!("{} is refused; -1 for none [default: -1]", exceeding(limit)),
         GuardrailSetting::Enabled(feature) => format!("Whether clients may use {} [default: true]", used(feature)),
@@ -159,6 +165,7 @@ fn exceeding(limit: Limit) -> &'static str {
         Limit::InSelectCartesianProduct => "A SELECT whose INs combine to more keys than this",
         Limit::CollectionSize => "A statement that writes more bytes than this to a collection",
         Limit::ItemsPerCollection => "A statement that writes more elements than this to a collection",
+        Limit::PartitionSize => "A partition with more bytes of rows than this",
         Limit::MinimumReplicationFactor => "A CREATE or ALTER KEYSPACE with fewer replicas than this",
         Limit::MaximumReplicationFactor => "A CREATE or ALTER KEYSPACE with more replicas than this",
         Limit::MinimumTimestamp => "A USING TIMESTAMP further in the past than this",

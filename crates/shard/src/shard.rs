@@ -13,7 +13,7 @@ use crate::vectors::Vectors;
 use crate::waiters::{Reading, Waiters};
 use crate::{Durability, Outcome, ShardError, Ticket};
 use base::{Now, TableId, Token};
-use engine::{Engine, Miss, Sequence, WriteBatch};
+use engine::{Engine, LargePartition, Miss, Sequence, WriteBatch};
 use io::{DiskCompletion, DiskRequest, DiskTag};
 use model::operation::{Context, Operation, Stop, WriteSet};
 use std::cell::{Cell, RefCell};
@@ -135,6 +135,16 @@ impl Shard {
     #[must_use]
     pub fn hot_partitions(&self) -> &Arc<HotPartitions> {
         self.noting.hot()
+    }
+
+    /// From now on partitions of more bytes than this are told of; `u64::MAX` for none.
+    pub fn set_large_partition_bytes(&mut self, bytes: u64) {
+        self.engine.set_large_partition_bytes(bytes);
+    }
+
+    /// Those that were found since the last call: of each table the largest.
+    pub fn take_large_partitions(&mut self) -> impl Iterator<Item = LargePartition> + use<> {
+        self.engine.take_large_partitions()
     }
 
     /// A context for an operation that runs now: each has a write timestamp of its own, larger than all before it.

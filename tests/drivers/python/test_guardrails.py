@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import itertools
 import re
 import tempfile
 import urllib.error
@@ -10,6 +11,7 @@ import urllib.request
 import pytest
 from cassandra import ConsistencyLevel, InvalidRequest
 from cassandra.cluster import Cluster
+from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.query import BatchStatement, SimpleStatement
 
 import server
@@ -423,6 +425,23 @@ def test_violations_are_logged_once_in_a_while(guarded, user):
     told = lambda: re.findall("Guardrail partition_keys_in_select violated: Query with", guarded.log_path.read_text())  # noqa: E731
     wait_until(told)
     assert len(told()) < 20
+
+
+def test_large_partitions_are_logged_and_nothing_is_refused(guarded, user):
+    insert = user.prepare("INSERT INTO ks.t (k, c, d, v) VALUES (7, ?, ?, 1)")
+    told = lambda: re.search(r"Guardrail partition_size violated: (.*)", guarded.log_path.read_text())  # noqa: E731
+
+    def grown(page):
+        execute_concurrent_with_args(user, insert, [(page, row) for row in range(500)])
+        return told()
+
+    with limited(guarded, "partition_size", "16KiB", "1GiB"):
+        pages = itertools.count()
+        wait_until(lambda: grown(next(pages)))
+    assert re.match(
+        r"Partition ks\.t:7 has size \d+, this exceeds the warning threshold of 16384\. Too large partitions can cause performance problems\.",
+        told().group(1),
+    )
 
 
 def test_settings_are_shown_and_checked(guarded, boss):

@@ -31,6 +31,8 @@ pub enum Limit {
     ItemsPerCollection,
     /// Bytes of a value, or of an element or key of a collection, that a statement writes.
     ColumnValueSize,
+    /// Bytes of the rows of a partition.
+    PartitionSize,
     /// The fewest replicas of a keyspace.
     MinimumReplicationFactor,
     /// The most replicas of a keyspace.
@@ -57,7 +59,7 @@ macro_rules! names {
 
 impl Limit {
     /// All.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Keyspaces,
         Self::Tables,
         Self::ColumnsPerTable,
@@ -71,6 +73,7 @@ impl Limit {
         Self::CollectionSize,
         Self::ItemsPerCollection,
         Self::ColumnValueSize,
+        Self::PartitionSize,
         Self::MinimumReplicationFactor,
         Self::MaximumReplicationFactor,
         Self::MinimumTimestamp,
@@ -92,6 +95,7 @@ impl Limit {
             Self::CollectionSize => names!("collection_size"),
             Self::ItemsPerCollection => names!("items_per_collection"),
             Self::ColumnValueSize => names!("column_value_size"),
+            Self::PartitionSize => names!("partition_size"),
             Self::MinimumReplicationFactor => names!("minimum_replication_factor"),
             Self::MaximumReplicationFactor => names!("maximum_replication_factor"),
             Self::MinimumTimestamp => names!("minimum_timestamp"),
@@ -146,6 +150,7 @@ impl Limit {
     /// Why one may want it, where messages say so.
     pub(super) fn reason(self) -> Option<&'static str> {
         match self {
+            Self::PartitionSize => Some("Too large partitions can cause performance problems."),
             Self::MinimumTimestamp => Some("Timestamps too far in the past can cause writes can be unexpectedly lost"),
             Self::MaximumTimestamp => Some("Timestamps too far in the future can lead to data that can't be easily overwritten"),
             _ => None,
@@ -169,6 +174,7 @@ impl Limit {
             Self::VectorDimensions => {
                 format!("{what} has a vector of {value} dimensions, this exceeds the {kind} threshold of {threshold}.")
             }
+            Self::PartitionSize => format!("Partition {what} has size {value}, this exceeds the {kind} threshold of {threshold}"),
             Self::MinimumReplicationFactor => {
                 format!("The keyspace {what} has a replication factor of {value}, below the {kind} threshold of {threshold}.")
             }

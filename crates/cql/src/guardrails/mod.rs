@@ -17,5 +17,5 @@ pub use feature::Feature;
 pub use guard::Violation;
 pub use limit::Limit;
 pub use setting::{GuardrailSetting, Guardrails, THRESHOLD_NONE};
-pub use statement::{check_batch, check_statement};
+pub use statement::{check_batch, check_statement, large_partition};
 pub use values::{ValueSet, Values};

@@ -70,6 +70,16 @@ pub fn check_batch(
     Ok(guard.warnings)
 }
 
+/// What is to be logged of a partition that statements have made large: no client is told.
+#[must_use]
+pub fn large_partition(guardrails: &Guardrails, what: &str, bytes: u64) -> Vec<Violation> {
+    let mut guard = Guard::new(guardrails);
+    match guard.limit(Limit::PartitionSize, &what, bytes) {
+        Ok(()) => guard.warnings,
+        Err(violation) => vec![violation],
+    }
+}
+
 /// The serial level counts whether or not there is a condition, as in Cassandra.
 fn check_written_levels(guard: &mut Guard<'_>, consistency: Consistency, serial: Option<Consistency>) -> Result<(), Violation> {
     guard.values(Values::WriteConsistencyLevels, levels([consistency, serial.unwrap_or(Consistency::Serial)]))

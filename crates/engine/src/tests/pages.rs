@@ -55,6 +55,25 @@ fn scan(shard: &mut Shard, from: Bound<&[u8]>, to: Bound<&[u8]>, direction: Dire
     shard.read(read).unwrap()
 }
 
+/// A partition of 1,000 rows of 40 bytes, and the sizes at which it is told of.
+#[test]
+fn a_large_partition_is_told_of_by_its_largest_size() {
+    let mut shard = Shard::new(series_config(64, 4 << 20));
+    put(&mut shard, 0..500, Kind::Live, &mut Rows::new());
+    shard.settle();
+    assert_eq!(shard.engine.take_large_partitions().count(), 0, "nobody has asked");
+    shard.engine.set_large_partition_bytes(40_000);
+    put(&mut shard, 500..600, Kind::Live, &mut Rows::new());
+    shard.settle();
+    assert_eq!(shard.engine.take_large_partitions().count(), 0, "a row counts as at most 64 bytes");
+    put(&mut shard, 600..1000, Kind::Live, &mut Rows::new());
+    shard.settle();
+    let found: Vec<_> = shard.engine.take_large_partitions().collect();
+    assert_eq!(found.iter().map(|found| (found.table, &*found.key)).collect::<Vec<_>>(), [(TABLE, &b"series"[..])]);
+    assert!((40_001..64_000).contains(&found[0].bytes), "{found:?}");
+    assert_eq!(shard.engine.take_large_partitions().count(), 0, "it has been told of");
+}
+
 fn assert_agrees(shard: &mut Shard, model: &Rows) {
     let expected: Vec<_> = model.clone().into_iter().collect();
     assert_eq!(scan(shard, Bound::Unbounded, Bound::Unbounded, Direction::Forward), expected);

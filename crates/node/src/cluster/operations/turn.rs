@@ -41,6 +41,7 @@ impl Core {
             return Some(self.figures.report_due_us);
         }
         self.figures.disk = reactor.disk_latencies();
+        self.tell_of_large_partitions(reactor.now().wall_us);
         let is_written = self.write_report(now_us);
         // A node where nothing happens sleeps; but orders may come.
         (leads || !is_written).then_some(self.figures.report_due_us)
