@@ -87,7 +87,7 @@ impl Core {
     }
 
     fn of_prepared(&mut self, id: &[u8]) -> Event {
-        match self.protocols.cql.statements.get(id, &self.schema) {
+        match self.protocols.cql.statements.prepared(id, &self.schema) {
             Some(prepared) => of_plan(prepared),
             None => Event { category: Category::Error, kind: "EXECUTE", keyspace: None, object: None, operation: Operation::None },
         }

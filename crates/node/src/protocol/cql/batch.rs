@@ -1,10 +1,11 @@
 //! BATCH: the plans and values of its statements.
 
 use super::failures::over_limit;
+use super::figures::written;
 use super::prepared::weight;
 use super::replicas::{asked, type_of_batch};
 use super::reply_header::ReplyHeader;
-use super::statements::{Progress, Statements, written};
+use super::statements::{Progress, Statements};
 use super::travel;
 use crate::message::Message;
 use crate::protocol::AnyCoordinator;
@@ -96,7 +97,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
                     prepared
                 }
                 wire::BatchStatement::Prepared(id) => {
-                    let known = self.core.protocols.cql.statements.get(id, &self.core.schema).cloned();
+                    let known = self.core.protocols.cql.statements.prepared(id, &self.core.schema).cloned();
                     known.ok_or_else(|| CqlError::Unprepared(<[u8; 16]>::try_from(id).unwrap_or_default()))?
                 }
             };

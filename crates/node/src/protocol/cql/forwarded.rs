@@ -55,7 +55,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
     /// Prepares the statements of a request that were prepared elsewhere.
     pub(super) fn prepare_texts(&mut self, travelled: &Travelled<'_>) -> Result<(), CqlError> {
         for (keyspace, text) in &travelled.texts {
-            let is_known = matches!(&travelled.request, wire::Request::Execute(execute) if self.core.protocols.cql.statements.get(execute.id, &self.core.schema).is_some());
+            let is_known = matches!(&travelled.request, wire::Request::Execute(execute) if self.core.protocols.cql.statements.prepared(execute.id, &self.core.schema).is_some());
             if !is_known {
                 let prepared = Arc::new(self.plan(*keyspace, text)?);
                 self.core.protocols.cql.statements.insert(prepared)?;
@@ -107,7 +107,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
     ) -> Result<(Arc<Prepared>, &'r QueryParameters<'r>), CqlError> {
         match request {
             wire::Request::Execute(execute) => {
-                let known = self.core.protocols.cql.statements.get(execute.id, &self.core.schema).cloned();
+                let known = self.core.protocols.cql.statements.prepared(execute.id, &self.core.schema).cloned();
                 let id = <[u8; 16]>::try_from(execute.id).unwrap_or_default();
                 Ok((self.seen_by(client, known.ok_or(CqlError::Unprepared(id))?), &execute.parameters))
             }

@@ -14,6 +14,7 @@ mod batch_logs;
 mod covering;
 mod coverings;
 mod failures;
+mod figures;
 mod forwarded;
 mod guarded;
 mod indexing;

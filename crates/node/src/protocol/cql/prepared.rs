@@ -1,5 +1,8 @@
 //! Prepared statements: one table for the node, and a copy on each core that needs no lock.
 
+use super::figures::figures_of;
+use crate::request_figures::RequestKind;
+use crate::table_figures::TableUse;
 use cql::CqlError;
 use cql::plan::Prepared;
 use model::Schema;
@@ -83,30 +86,50 @@ impl SharedStatements {
 /// One core's prepared statements. All were planned against the core's current schema, or about tables that have not changed since.
 pub(crate) struct CoreStatements {
     shared: Arc<SharedStatements>,
-    statements: ById<Arc<Prepared>>,
+    kept: Vec<Kept>,
+    /// Where in `kept` each is.
+    places: ById<u32>,
     bytes: usize,
+}
+
+/// A statement of a core, and what it counts as in figures.
+pub(crate) struct Kept {
+    pub(crate) prepared: Arc<Prepared>,
+    pub(crate) figures: (RequestKind, TableUse),
 }
 
 impl CoreStatements {
     /// None yet.
     #[must_use]
     pub(crate) fn new(shared: Arc<SharedStatements>) -> Self {
-        Self { shared, statements: ById::default(), bytes: 0 }
+        Self { shared, kept: Vec::new(), places: ById::default(), bytes: 0 }
     }
 
     /// The statement of this id; `None` when the driver must prepare it again.
     #[inline]
-    pub(crate) fn get(&mut self, id: &[u8], schema: &Schema) -> Option<&Arc<Prepared>> {
+    pub(crate) fn get(&mut self, id: &[u8], schema: &Schema) -> Option<&Kept> {
         let id = <&[u8; 16]>::try_from(id).ok()?;
-        if !self.statements.contains_key(id) {
-            let prepared = self.shared.get(id)?;
-            if !is_current(&prepared, schema) {
-                self.shared.remove(id);
-                return None;
-            }
-            self.keep(prepared);
+        let place = match self.places.get(id) {
+            Some(place) => *place as usize,
+            None => self.fetch(id, schema)?,
+        };
+        self.kept.get(place)
+    }
+
+    /// As [`CoreStatements::get`], the statement alone.
+    pub(crate) fn prepared(&mut self, id: &[u8], schema: &Schema) -> Option<&Arc<Prepared>> {
+        self.get(id, schema).map(|kept| &kept.prepared)
+    }
+
+    /// Keeps what was prepared on another core.
+    #[cold]
+    fn fetch(&mut self, id: &[u8; 16], schema: &Schema) -> Option<usize> {
+        let prepared = self.shared.get(id)?;
+        if !is_current(&prepared, schema) {
+            self.shared.remove(id);
+            return None;
         }
-        self.statements.get(id)
+        Some(self.keep(prepared))
     }
 
     /// Keeps a statement for all cores.
@@ -122,21 +145,30 @@ impl CoreStatements {
         Ok(())
     }
 
-    fn keep(&mut self, prepared: Arc<Prepared>) {
+    fn keep(&mut self, prepared: Arc<Prepared>) -> usize {
         if self.bytes > self.shared.bytes_max {
-            self.statements.clear();
+            self.kept.clear();
+            self.places.clear();
             self.bytes = 0;
         }
         self.bytes += weight(&prepared);
-        if let Some(before) = self.statements.insert(prepared.id, prepared) {
-            self.bytes -= weight(&before);
+        let (id, figures) = (prepared.id, figures_of(&prepared.statement));
+        let kept = Kept { prepared, figures };
+        if let Some(place) = self.places.get(&id).map(|place| *place as usize) {
+            self.bytes -= weight(&std::mem::replace(&mut self.kept[place], kept).prepared);
+            return place;
         }
+        let place = self.kept.len();
+        self.kept.push(kept);
+        self.places.insert(id, place as u32);
+        place
     }
 
     /// Forgets statements whose table has changed, or a function that they call.
     pub(crate) fn schema_changed(&mut self, schema: &Schema) {
-        self.statements.retain(|_, prepared| is_current(prepared, schema));
-        self.bytes = self.statements.values().map(|prepared| weight(prepared)).sum();
+        self.kept.retain(|kept| is_current(&kept.prepared, schema));
+        self.places = self.kept.iter().enumerate().map(|(place, kept)| (kept.prepared.id, place as u32)).collect();
+        self.bytes = self.kept.iter().map(|kept| weight(&kept.prepared)).sum();
     }
 }
 

@@ -46,6 +46,6 @@ impl CoreState {
 
     /// The prepared statement of this id, if it is still there.
     pub(crate) fn prepared(&mut self, id: &[u8; 16], schema: &Schema) -> Option<&Arc<Prepared>> {
-        self.statements.get(id, schema)
+        self.statements.prepared(id, schema)
     }
 }

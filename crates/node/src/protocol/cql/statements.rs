@@ -5,6 +5,7 @@ mod planned;
 
 use super::audited;
 use super::failures::{failure, login_failure, login_tag, over_limit};
+use super::figures::figures_of;
 use super::guarded::{self, Gate};
 use super::prepared::weight;
 use super::replicas::{access, asked};
@@ -19,18 +20,15 @@ use crate::protocol::{AnyCoordinator, Reply};
 use crate::request_figures::{Class, RequestKind};
 use crate::requests::{REQUEST_BYTES, Request};
 use crate::slow::{Subject, Waited};
-use crate::table_figures::{TableRequest, TableUse};
 use crate::tracing::waiting_for;
-use base::TableId;
 use cql::exec::{Execution, Options, Work, check_query, check_serial, start};
 use cql::language::has_more_tokens;
-use cql::plan::{self, Prepared, Statement};
+use cql::plan::{self, Prepared};
 use cql::roles::{self, Proof};
 use cql::session::{Client, Credentials, Server};
 use cql::wire::{self, QueryParameters, ResultColumns, StreamId};
 use cql::{ConnectedClient, CqlError, reply, system};
 use io::{ConnectionId, Reactor};
-use model::Table;
 use model::operation::Context;
 use shard::{Outcome, ShardError};
 use std::net::SocketAddr;
@@ -171,8 +169,8 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         let context = self.core.context(self.reactor);
         let options = self.options(header, &execute.parameters, &context);
         let core = &mut *self.core;
-        let Some(prepared) = core.protocols.cql.statements.get(execute.id, &core.schema) else { return Err(unprepared(execute.id)) };
-        let (kind, table_use) = figures_of(&prepared.statement);
+        let Some(kept) = core.protocols.cql.statements.get(execute.id, &core.schema) else { return Err(unprepared(execute.id)) };
+        let (prepared, (kind, table_use)) = (&kept.prepared, kept.figures);
         core.requests.meter.set_kind(kind);
         core.requests.meter.set_table_use(table_use);
         if client.role.is_some() {
@@ -347,25 +345,4 @@ fn unprepared(given: &[u8]) -> CqlError {
 /// Whether a statement is about tables that have no shard.
 fn is_virtual(prepared: &Prepared) -> bool {
     prepared.table.as_ref().is_some_and(|(keyspace, _)| system::is_system_keyspace(keyspace))
-}
-
-/// What a statement counts as in figures: its kind, and what it does with a table; of a batch if all of it is about one.
-#[inline]
-fn figures_of(statement: &Statement) -> (RequestKind, TableUse) {
-    let of = |table: &Table, request| TableUse::new(table.id, request);
-    match statement {
-        Statement::Select(select) if select.partition.is_empty() => (RequestKind::Read, of(&select.table, TableRequest::Scan)),
-        Statement::Select(select) => (RequestKind::Read, of(&select.table, TableRequest::Read)),
-        Statement::Modify(modify) => (RequestKind::Write, of(&modify.table, TableRequest::Write)),
-        Statement::Batch(batch) => (RequestKind::Write, written(batch.statements.iter().map(|modify| modify.table.id))),
-        Statement::Truncate(_) | Statement::Use(_) | Statement::Schema(_) | Statement::Describe(_) => (RequestKind::Other, TableUse::NONE),
-    }
-}
-
-/// A write of all these, which counts for a table if they are one.
-pub(super) fn written(mut tables: impl Iterator<Item = TableId>) -> TableUse {
-    match tables.next() {
-        Some(first) if tables.all(|other| other == first) => TableUse::new(first, TableRequest::Write),
-        _ => TableUse::NONE,
-    }
 }

@@ -59,7 +59,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
                 "Execute CQL3 query"
             }
             wire::Request::Execute(execute) => {
-                if let Some(prepared) = self.core.protocols.cql.statements.get(execute.id, &self.core.schema) {
+                if let Some(prepared) = self.core.protocols.cql.statements.prepared(execute.id, &self.core.schema) {
                     add("query", audited::without_passwords(&prepared.text));
                 }
                 levels(execute.parameters.consistency, &execute.parameters.common).into_iter().for_each(|(name, value)| add(name, value));
