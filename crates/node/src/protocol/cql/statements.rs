@@ -257,8 +257,9 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         let keyspace = query.parameters.common.keyspace.or(client.keyspace.as_deref());
         let prepared = Arc::new(self.plan(keyspace, query.text)?);
         self.check_rights(client, &prepared)?;
+        let (kind, table_use) = figures_of(&prepared.statement);
         if !is_virtual(&prepared) {
-            self.core.admit(figures_of(&prepared.statement).0).map_err(|over| over_limit(&over))?;
+            self.core.admit(kind).map_err(|over| over_limit(&over))?;
         }
         let prepared = self.seen_by(client, prepared);
         let context = self.core.context(self.reactor);
@@ -270,7 +271,6 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         if let Some(gate) = self.gate() {
             guarded::check(gate, client, &execution, query.parameters.common.serial_consistency, &context)?;
         }
-        let (kind, table_use) = figures_of(&prepared.statement);
         self.core.requests.meter.set_kind(kind);
         self.core.requests.meter.set_table_use(table_use);
         let work = if is_virtual(&prepared) { Work::Other } else { start(&execution, &context)? };
