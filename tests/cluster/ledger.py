@@ -13,7 +13,7 @@ import time
 from cassandra import ConsistencyLevel, Unavailable
 from cassandra.cluster import EXEC_PROFILE_DEFAULT
 
-from nodes import FAILURES, running
+from nodes import FAILURES, SETTLE_SECONDS_MAX, running, until
 
 KEYS_PER_WRITER = 150
 # Between two operations of a client. What it computes itself is most of what they cost.
@@ -125,10 +125,25 @@ class Ledger:
     def check(self, cluster, nodes=None, consistency=ConsistencyLevel.QUORUM):
         """Reads every row and compares."""
         assert not self.stale, self.stale[:5]
+        rows, unread = {}, list(self.possible)
         with cluster.session(nodes, consistency=consistency) as session:
             select = session.prepare("SELECT b FROM k.t WHERE a = ?")
-            futures = {key: session.execute_async(select, (key,)) for key in self.possible}
-            rows = {key: future.result().one() for key, future in futures.items()}
+
+            def read():
+                nonlocal unread
+                futures = {key: session.execute_async(select, (key,)) for key in unread}
+                unread = []
+                for key, future in futures.items():
+                    try:
+                        rows[key] = future.result().one()
+                    except Unavailable:
+                        # After a restart a replica counts until its primary rebuilds it, which may be after the cluster has settled.
+                        if consistency != ConsistencyLevel.ALL:
+                            raise
+                        unread.append(key)
+                return not unread
+
+            until("every row has all its replicas", read, SETTLE_SECONDS_MAX, 0.1)
         self.compare({key: row.b for key, row in rows.items() if row is not None})
 
     def compare(self, rows: dict):
