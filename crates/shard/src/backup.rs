@@ -6,8 +6,8 @@
 //! A paused shard runs no operation: all are parked. What it has written before the pause is before the cut, and nobody sees a later write before the
 //! pause ends.
 //!
-//! Invariants: while rows are kept no delta is written, so each row that is kept is whole. A shard without a backup pays one test for each operation,
-//! and one for each that writes.
+//! Invariants: where rows are kept no delta is written, so each row that is kept is whole; deltas from before are in the rows that the scan sees, which merges them
+//! first. A shard without a backup pays one test for each operation, and one for each that writes.
 
 use crate::Shard;
 use crate::kept::{Kept, KeptFault};

@@ -67,12 +67,15 @@ impl Kept {
         }
     }
 
+    /// Whether rows of this table are kept in this slot.
+    pub(crate) fn keeps(&self, table: TableId, slot: Slot) -> bool {
+        (self.begun[usize::from(slot.0)] && self.tables.contains(&table)) || self.new_tables.contains(&table)
+    }
+
     /// A group was written.
     pub(crate) fn wrote(&mut self, batch: &WriteBatch) {
         for row in batch.rows() {
-            let (table, slot) = (row.key.table, row.key.token.slot());
-            let is_scanned = self.begun[usize::from(slot.0)] && self.tables.contains(&table);
-            if self.fault.is_some() || !(is_scanned || self.new_tables.contains(&table)) {
+            if self.fault.is_some() || !self.keeps(row.key.table, row.key.token.slot()) {
                 continue;
             }
             if self.rows.bytes_in_log() + row.encoded.len() > self.bytes_max || self.rows.put(&row.key, row.kind, row.row).is_err() {

@@ -183,7 +183,7 @@ impl Shard {
             vectors: &self.vectors,
             merged: &run.merged,
             replication: self.replication.as_deref(),
-            takes_deltas: self.kept.is_none(),
+            kept: self.kept.as_deref(),
             now_s: context.now_s(),
             read_ahead: read_ahead(run.former_runs),
         };

@@ -5,6 +5,7 @@ mod merged;
 pub(crate) use merged::merge_delta;
 
 use crate::deltas::{Deltas, companion};
+use crate::kept::Kept;
 use crate::replication::Replication;
 use crate::table_state::Tables;
 use crate::vectors::Vectors;
@@ -41,7 +42,8 @@ pub(crate) struct EngineStore<'a> {
     /// Rows that were merged with their deltas, to be written whole. An empty one stands for a row whose delta is outdated.
     pub(crate) merged: &'a RefCell<WriteSet>,
     pub(crate) replication: Option<&'a Replication>,
-    pub(crate) takes_deltas: bool,
+    /// What is kept for a backup.
+    pub(crate) kept: Option<&'a Kept>,
     pub(crate) now_s: u32,
     /// How many rows scans ask for at once.
     pub(crate) read_ahead: usize,

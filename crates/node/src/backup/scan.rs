@@ -30,11 +30,15 @@ impl Core {
             backup.client_came();
         }
         let mut slice = Slice::begin(Budget::new(LATENCY_US), reactor.clock_us());
+        if backup.waits && self.shard.take_scan_ready(BACKUP_SCAN) {
+            backup.waits = false;
+            let took_us = backup.reads.came(backup.rest.has_clients(), Budget::new(LATENCY_US), reactor.clock_us());
+            backup.rest.waited(took_us, reactor.slept_us(), reactor.clock_us());
+        }
         let rests_until_us = backup.rest.due_us(reactor.slept_us(), reactor.clock_us());
         let mut goes_on = backup.is_heard(now.monotonic_us);
         // What is left in the shard is bounded there.
         goes_on = goes_on && (backup.frames.waiting() >= WAITING_BYTES_MAX || backup.send_kept(&mut self.shard));
-        backup.waits = backup.waits && !self.shard.take_scan_ready(BACKUP_SCAN);
         for _ in 0..SLOTS_PER_TURN {
             let must_wait = backup.waits || backup.is_scanned || backup.frames.waiting() >= WAITING_BYTES_MAX;
             if !goes_on || must_wait || rests_until_us.is_some() || slice.is_over(reactor.clock_us()) {
@@ -42,7 +46,11 @@ impl Core {
             }
             slice.take();
             match backup.send_chunk(&mut self.shard, now) {
-                Some(chunk) => backup.waits = chunk == Chunk::Waits,
+                Some(Chunk::Waits) => {
+                    backup.waits = true;
+                    backup.reads.asked(reactor.clock_us());
+                }
+                Some(Chunk::More | Chunk::End) => {}
                 None => goes_on = false,
             }
         }
@@ -92,6 +100,7 @@ impl CoreBackup {
             return None;
         }
         let scan = self.scan.as_mut()?;
+        scan.read_at_once(self.reads.records());
         let mut rows = WriteBatch::new();
         let chunk = match shard.scan_slot(now, BACKUP_SCAN, scan, CHUNK_BYTES, &mut rows) {
             Ok(chunk) => chunk,

@@ -5,7 +5,7 @@ use super::frames::{FrameKind, FrameSender};
 use super::port::{BackupRequest, PlaceReport};
 use super::roles::CreateRoles;
 use super::session::{CoreBackup, Pause, Place};
-use crate::cluster::Rest;
+use crate::cluster::{ReadPace, Rest};
 use crate::core::Core;
 use crate::message::Message;
 use base::{SLOT_COUNT, Slot, TableId};
@@ -107,6 +107,7 @@ impl Core {
             scan: None,
             waits: false,
             rest: Rest::default(),
+            reads: ReadPace::default(),
             is_scanned: false,
             places,
             pause: None,

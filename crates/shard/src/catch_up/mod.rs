@@ -237,7 +237,7 @@ impl Shard {
             return Ok(keys);
         }
         let mut cursor = self.engine.scan_table(&TableScan { table: companion(table), ..*scan })?;
-        while keys.len() < READ_AHEAD {
+        while keys.len() < scan.read_ahead {
             let found = match cursor.next() {
                 Err(ReadError::Miss(_)) if !keys.is_empty() => break,
                 found => found?,

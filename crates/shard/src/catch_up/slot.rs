@@ -19,6 +19,8 @@ pub struct SlotScan {
     /// Whether the present table has no deltas in the slot any more.
     is_settled: bool,
     damaged: u64,
+    /// Records that are read at once.
+    read_ahead: usize,
 }
 
 impl SlotScan {
@@ -27,7 +29,7 @@ impl SlotScan {
     pub fn new(tables: impl IntoIterator<Item = TableId>, slot: Slot) -> Self {
         let mut tables: Vec<TableId> = tables.into_iter().collect();
         tables.sort_unstable_by(|one, other| other.cmp(one));
-        Self { tables, slot, after: None, is_settled: false, damaged: 0 }
+        Self { tables, slot, after: None, is_settled: false, damaged: 0, read_ahead: READ_AHEAD }
     }
 
     /// Over the rows after this one.
@@ -59,12 +61,17 @@ impl SlotScan {
         self.damaged
     }
 
+    /// From now on so many records are read at once, or 128 if that is less.
+    pub fn read_at_once(&mut self, records: usize) {
+        self.read_ahead = records.min(READ_AHEAD);
+    }
+
     fn table_scan(&self, table: TableId) -> TableScan<'_> {
         let from = match &self.after {
             None => TablePosition::Token(self.slot.first_token()),
             Some(RowKey { token, partition, clustering, .. }) => TablePosition::After { token: *token, partition, clustering },
         };
-        TableScan { table, from, to: self.slot.last_token(), policy: CachePolicy::Bypass, read_ahead: READ_AHEAD }
+        TableScan { table, from, to: self.slot.last_token(), policy: CachePolicy::Bypass, read_ahead: self.read_ahead }
     }
 
     fn end_table(&mut self) {

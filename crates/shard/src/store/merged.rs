@@ -100,11 +100,11 @@ impl<'a> EngineStore<'a> {
 
     /// What a write goes by that may be a delta: the row, or that it is on the device only.
     pub(super) fn basis_of(&self, partition: &PartitionKey<'_>) -> Result<Basis<'_>, Stop> {
-        // Other replicas may have the row in memory, and all of them write the same; an observer gets the old row.
+        // Other replicas may have the row in memory, and all of them write the same; an observer gets the old row, and a backup the new one.
         if self.replication.is_some_and(|replication| replication.is_replicated(partition.table))
             || self.tables.observers.has(partition.table)
             || self.vectors.has(partition.table)
-            || !self.takes_deltas
+            || self.kept.is_some_and(|kept| kept.keeps(partition.table, partition.token.slot()))
         {
             let missed_before = self.misses.borrow().len();
             let row = self.get(partition, &[]);

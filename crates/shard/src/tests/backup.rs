@@ -103,6 +103,26 @@ fn take(member: &mut Member, taken: &mut Taken) {
 }
 
 #[test]
+fn updates_are_deltas_where_the_scan_has_not_come() {
+    let mut member = Member::new(600 << 10, Durability::Memory);
+    member.ask(write(&[((1, 3), 2), ((2, 3), 2)])).unwrap().unwrap();
+    for round in 0..300 {
+        let others: Vec<(Place, u64)> = (0..10).map(|row| ((3, 10 * (round % 90) + row), 1)).collect();
+        member.ask(write(&others)).unwrap().unwrap();
+        member.turn();
+    }
+    member.shard.keep_writes(BTreeSet::from([TABLE]), BUFFER_BYTES);
+    member.shard.keep_slot(Slot(1));
+    for (slot, deltas) in [(1, 0), (2, 1)] {
+        member.ask(Work { updates: vec![((slot, 3), 4)], ..Work::default() }).unwrap().unwrap();
+        assert_eq!(member.shard.engine().table_rows(engine::resident_of(TABLE)), deltas, "slot {slot}");
+    }
+    let mut taken = Taken::default();
+    take(&mut member, &mut taken);
+    assert_eq!(taken.rows(), BTreeMap::from([((1, 3), 4)]));
+}
+
+#[test]
 fn rows_of_tables_made_since_are_kept_wherever_they_are() {
     let mut member = Member::new(1 << 20, Durability::Memory);
     member.shard.keep_writes(BTreeSet::from([TABLE]), BUFFER_BYTES);

@@ -59,7 +59,7 @@ impl Budget {
         self.latency_us / 16
     }
 
-    fn queue_us(self) -> u64 {
+    pub(crate) fn queue_us(self) -> u64 {
         self.latency_us / 4
     }
 }
@@ -117,7 +117,7 @@ impl Rest {
 
     /// The time at which to look again whether the rest is over, if it is not. The core has slept for `slept_us` in all.
     pub(crate) fn due_us(&self, slept_us: u64, now_us: u64) -> Option<u64> {
-        let left_us = self.sleep_us.saturating_sub(slept_us.saturating_sub(self.slept_us));
+        let left_us = self.left_us(slept_us);
         (self.clients_came && left_us > REST_LEFT_US && now_us < self.until_us).then(|| self.until_us.min(now_us + left_us))
     }
 
@@ -127,6 +127,17 @@ impl Rest {
         let worked_us = now_us.saturating_sub(slice.begun_us).min(OVERRUN_MAX * whole_us);
         let (sleep_us, until_us) = (REST_SLICES * worked_us, now_us + REST_SLICES_MAX * worked_us);
         *self = Self { sleep_us, slept_us, until_us, clients_came: false };
+    }
+
+    /// What the slice has asked the device for has come after so long: the rest begins now, and is as much longer.
+    pub(crate) fn waited(&mut self, waited_us: u64, slept_us: u64, now_us: u64) {
+        self.sleep_us = self.left_us(slept_us) + REST_SLICES * waited_us;
+        self.slept_us = slept_us;
+        self.until_us = self.until_us.max(now_us) + REST_SLICES_MAX * waited_us;
+    }
+
+    fn left_us(&self, slept_us: u64) -> u64 {
+        self.sleep_us.saturating_sub(slept_us.saturating_sub(self.slept_us))
     }
 }
 
@@ -243,6 +254,19 @@ mod tests {
         rest.worked(&Slice::begin(BUDGET, 4_000), 50, 9_000_000);
         rest.client_came();
         assert_eq!(rest.due_us(50, 9_000_000), Some(9_000_744), "it was not run");
+    }
+
+    #[test]
+    fn what_the_device_takes_is_work() {
+        let mut rest = Rest::default();
+        rest.worked(&Slice::begin(BUDGET, 1_000), 50, 1_100);
+        rest.waited(200, 150, 1_300);
+        assert_eq!(rest.due_us(150, 1_300), None, "nobody else is there");
+        rest.client_came();
+        assert_eq!(rest.due_us(150, 1_300), Some(2_100), "200 of the slice are left, and three times as long as the device took");
+        assert_eq!(rest.due_us(950, 2_100), None);
+        assert_eq!(rest.due_us(150, 6_799), Some(6_800), "it never sleeps");
+        assert_eq!(rest.due_us(150, 6_800), None);
     }
 
     /// A replica that takes `per_byte_ns` for each byte and the network `base_us`, with a write in each round: the bytes under way that a window comes to, at
