@@ -11,6 +11,7 @@
 mod create;
 mod frames;
 mod port;
+mod read_pacing;
 mod restore;
 mod restores;
 mod roles;

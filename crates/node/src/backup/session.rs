@@ -7,7 +7,8 @@
 //! | paused, during either | it is released, or the pause has lasted too long |
 
 use super::frames::{FrameKind, FrameSender};
-use crate::cluster::{ReadPace, Rest};
+use super::read_pacing::ReadPace;
+use crate::cluster::Rest;
 use base::{Slot, TableId};
 use shard::SlotScan;
 
@@ -30,7 +31,7 @@ pub(crate) struct CoreBackup {
     pub(super) waits: bool,
     /// When the scan goes on, where there are clients.
     pub(super) rest: Rest,
-    /// What it reads at once, and when again.
+    /// How many records it reads at once.
     pub(super) reads: ReadPace,
     pub(super) is_scanned: bool,
     pub(super) places: Vec<Place>,

@@ -3,9 +3,10 @@
 use super::create::CreateTables;
 use super::frames::{FrameKind, FrameSender};
 use super::port::{BackupRequest, PlaceReport};
+use super::read_pacing::ReadPace;
 use super::roles::CreateRoles;
 use super::session::{CoreBackup, Pause, Place};
-use crate::cluster::{ReadPace, Rest};
+use crate::cluster::Rest;
 use crate::core::Core;
 use crate::message::Message;
 use base::{SLOT_COUNT, Slot, TableId};

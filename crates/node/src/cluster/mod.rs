@@ -53,5 +53,4 @@ pub use operations::reports::{ClusterReport, CoreReport, MemberReport, PendingRe
 pub use rebuild::progress::{Held, RebuildReport};
 pub use rebuild::relaid::{committed_sequence, relaid_replication};
 pub(crate) use replication::pacing::{Budget, Rest, Slice};
-pub(crate) use replication::read_pacing::ReadPace;
 pub(crate) use routing::requests::{Asker, NOBODY, PATIENCE_US, Place, Route};

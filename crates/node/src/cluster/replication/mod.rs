@@ -19,7 +19,6 @@
 pub(crate) mod applying;
 pub(crate) mod divergence;
 pub(crate) mod pacing;
-pub(crate) mod read_pacing;
 pub(crate) mod sending;
 pub(crate) mod state;
 pub(crate) mod uncommitted;

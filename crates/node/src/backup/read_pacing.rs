@@ -1,11 +1,11 @@
-//! How many records a scan reads at once where clients read, too.
+//! How many records a backup's scan reads at once where clients read, too.
 //!
 //! What clients read waits behind a scan's reads in the device's queue, and a core is busy with records that come. So a **batch** of reads is as large as takes the device a quarter
-//! of the budget of latency, and what it took counts as work of the core: a [`Rest`](super::pacing::Rest) follows. A device that is fast gets large batches, one that is busy small ones.
+//! of the budget of latency, and what it took counts as work of the core: a [`Rest`](crate::cluster::Rest) follows. A device that is fast gets large batches, one that is busy small ones.
 //!
 //! Invariant: a batch has some records. So a scan ends.
 
-use super::pacing::Budget;
+use crate::cluster::Budget;
 
 /// Records of a batch at least.
 const RECORDS_MIN: usize = 4;
@@ -46,13 +46,13 @@ impl ReadPace {
     pub(crate) fn came(&mut self, has_clients: bool, budget: Budget, now_us: u64) -> u64 {
         let Some(asked_us) = self.asked_us.take() else { return 0 };
         let took_us = now_us.saturating_sub(asked_us);
-        if !has_clients {
-            self.records = (2 * self.records).min(RECORDS_MAX);
+        if !has_clients || took_us < budget.queue_us() / 2 {
+            self.records *= 2;
         } else if took_us > budget.queue_us() {
-            self.records = (self.records / 2).max(RECORDS_MIN);
-        } else if took_us < budget.queue_us() / 2 {
-            self.records = (2 * self.records).min(RECORDS_MAX_BESIDE_CLIENTS);
+            self.records /= 2;
         }
+        let records_max = if has_clients { RECORDS_MAX_BESIDE_CLIENTS } else { RECORDS_MAX };
+        self.records = self.records.clamp(RECORDS_MIN, records_max);
         took_us.min(BATCH_US_MAX)
     }
 }
@@ -79,6 +79,13 @@ mod tests {
         assert_eq!(records(80, 1, true), RECORDS_MAX_BESIDE_CLIENTS, "a fast device");
         assert_eq!(records(50_000, 500, true), RECORDS_MIN, "a busy one");
         assert_eq!(records(50_000, 500, false), RECORDS_MAX, "nobody waits for it");
+    }
+
+    #[test]
+    fn the_first_client_makes_batches_small() {
+        let mut pace = ReadPace { records: RECORDS_MAX, asked_us: Some(0) };
+        pace.came(true, Budget::new(4_000), 700);
+        assert_eq!(pace.records(), RECORDS_MAX_BESIDE_CLIENTS);
     }
 
     #[test]
