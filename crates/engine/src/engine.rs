@@ -229,7 +229,8 @@ impl Engine {
     /// Whether a write of ordinary size would be accepted now.
     #[must_use]
     pub fn writable(&self) -> bool {
-        self.check_accepting().is_ok() && self.segments.free_count() >= crate::write::RESERVE_PUT && {
+        let has_memory = !(self.index_is_full() && self.index_shrinks());
+        has_memory && self.check_accepting().is_ok() && self.segments.free_count() >= crate::write::RESERVE_PUT && {
             let room = self
                 .log
                 .open
@@ -296,6 +297,6 @@ impl Engine {
     /// Whether writes of new rows are refused for want of space, on the device or in the memory that the index may have.
     #[must_use]
     pub fn has_no_room(&self) -> bool {
-        self.is_full() || self.index_is_full()
+        self.is_full() || self.index_is_full() && !self.index_shrinks()
     }
 }

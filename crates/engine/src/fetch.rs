@@ -28,6 +28,8 @@ const GAP_BYTES_MAX: usize = 2048;
 const POOLED_BLOCKS_MAX: usize = 4;
 /// Kept buffers of one block; of larger ones as many bytes.
 const POOL_MAX: usize = READS_IN_FLIGHT_MAX;
+/// Who has fetched records counts as waiting for the device for so many fetches of page making.
+const OTHERS_FETCHES: u32 = 64;
 /// The engine's own waiters.
 pub(crate) const RECOVERY_WAITER: u64 = u64::MAX;
 pub(crate) const PAGING_WAITER: u64 = u64::MAX - 1;
@@ -72,6 +74,8 @@ pub(crate) struct Fetches {
     ready: Vec<u64>,
     /// Whether `PAGING_WAITER` is ready, of which callers are not told.
     paging_ready: bool,
+    /// For how many more fetches of page making others count as waiting for the device.
+    others_left: u32,
     pool: [Vec<AlignedBuffer>; POOLED_BLOCKS_MAX],
     buffer_bytes: usize,
 }
@@ -86,6 +90,7 @@ impl Fetches {
             waiters: BTreeMap::new(),
             ready: Vec::new(),
             paging_ready: false,
+            others_left: 0,
             pool: [const { Vec::new() }; POOLED_BLOCKS_MAX],
             buffer_bytes: 0,
         }
@@ -142,6 +147,12 @@ impl Fetches {
         std::mem::take(&mut self.paging_ready)
     }
 
+    /// Whether anybody else has fetched records lately. Asked once for each fetch of page making.
+    pub(crate) fn take_fetched_by_others(&mut self) -> bool {
+        self.others_left = self.others_left.saturating_sub(1);
+        self.others_left > 0
+    }
+
     /// A record is there (or known to be damaged): whoever waited for it has one reason less to wait. Returns how many wait.
     fn wake(&mut self, location: Location, pinned: bool) -> (u32, CachePolicy) {
         let Some(flight) = self.flights.remove(&location) else { return (0, CachePolicy::Bypass) };
@@ -168,6 +179,9 @@ impl Engine {
     /// A waiter may fetch again and again; what it has fetched stays until `finish`. Numbers are the caller's choice, except
     /// `u64::MAX` and the one before it.
     pub fn fetch(&mut self, miss: &Miss, waiter: u64) {
+        if waiter != PAGING_WAITER {
+            self.fetches.others_left = OTHERS_FETCHES;
+        }
         let mut entry = self.fetches.waiters.remove(&waiter).unwrap_or_default();
         let mut fresh = Vec::new();
         for location in miss.locations() {

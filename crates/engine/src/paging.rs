@@ -42,6 +42,14 @@ use work::{Draft, PageFlags, Work, push_page_header};
 
 /// Bytes of rows that one slice makes pages of.
 const SLICE_BYTES: usize = 64 << 10;
+/// Records that are fetched at once for pages.
+const FETCHED_MAX: usize = 128;
+/// While others wait for the device, too: each of their reads stays in its queue behind so many.
+const FETCHED_BESIDE_OTHERS_MAX: usize = 8;
+/// What the rows of a candidate take in the index, about.
+const CANDIDATE_INDEX_BYTES: usize = 2 << 10;
+/// Rows that wait for pages are urgent when they take more than this part of the memory.
+const URGENT_MEMORY_PART: usize = 16;
 /// Candidates that one slice puts off.
 const PUT_OFF_MAX: usize = 32;
 
@@ -85,6 +93,15 @@ enum Outcome {
     NoRoom,
 }
 
+/// What a range has, about.
+struct Measured {
+    count: usize,
+    /// Without those of pages that are missing.
+    bytes: usize,
+    /// Records that are not in memory.
+    missing: Vec<Location>,
+}
+
 impl Engine {
     /// What a table's pages are compressed with from now on.
     pub fn set_compression(&mut self, table: TableId, compression: Compression) {
@@ -105,8 +122,39 @@ impl Engine {
         std::mem::take(&mut self.large_partitions.found).into_values()
     }
 
+    /// Whether rows wait to be moved to pages.
+    pub(crate) fn has_rows_for_pages(&self) -> bool {
+        self.config.page_rows_max > 0 && (self.paging.fetching.is_some() || !self.index.candidates.is_empty())
+    }
+
+    /// Whether rows will move to pages although nothing more is written.
+    pub(crate) fn will_make_pages(&self) -> bool {
+        self.has_rows_for_pages() && (!self.paging.idle || !self.log.sealed.is_empty() || self.is_open_worth_sealing())
+    }
+
+    fn is_open_worth_sealing(&self) -> bool {
+        self.log.open.as_ref().is_some_and(|open| open.used > self.config.segment_bytes as usize / 2)
+    }
+
+    /// How many records are fetched at once.
+    fn fetched_at_once(&mut self) -> usize {
+        let is_urgent = self.index.candidates.len() * CANDIDATE_INDEX_BYTES > self.config.memory_limit_bytes / URGENT_MEMORY_PART;
+        let others_wait = self.fetches.take_fetched_by_others();
+        if others_wait && !is_urgent { FETCHED_BESIDE_OTHERS_MAX } else { FETCHED_MAX }
+    }
+
     /// One slice of page making. True when there is more to do at once.
     pub(crate) fn page_tick(&mut self, now: Now) -> bool {
+        let more = self.page_slice(now);
+        let is_stuck = self.paging.idle && self.log.sealed.is_empty() && self.has_rows_for_pages();
+        if is_stuck && self.is_open_worth_sealing() && self.index_is_full() && self.check_accepting().is_ok() {
+            // Writers wait for rows to move to pages, and these for the segment that only writers fill.
+            self.seal_open(now);
+        }
+        more
+    }
+
+    fn page_slice(&mut self, now: Now) -> bool {
         if self.poisoned.is_some() || self.closing || self.config.page_rows_max == 0 || !self.drops.is_empty() {
             return false;
         }
@@ -129,7 +177,9 @@ impl Engine {
                     put_off += 1;
                     self.paging.idle = put_off >= PUT_OFF_MAX.min(self.index.candidates.len());
                 }
-                Outcome::Missing(locations) => {
+                Outcome::Missing(mut locations) => {
+                    // The rest is missed again when these are there.
+                    locations.truncate(self.fetched_at_once());
                     self.fetch(&Miss::many(locations, CachePolicy::Bypass), PAGING_WAITER);
                     self.paging.fetching = Some(candidate);
                     continue;
@@ -149,16 +199,20 @@ impl Engine {
     fn page_candidate(&mut self, now: Now, candidate: &Candidate) -> Outcome {
         let Some(partition) = self.index.partition_of(candidate) else { return Outcome::Nothing };
         let Some(stretch) = Stretch::choose(&self.config, &partition.rows, candidate) else { return Outcome::Nothing };
-        let (count, bytes) = match self.measure(&partition.rows, partition.key.len(), &stretch) {
+        let Measured { count, bytes, missing } = match self.measure(&partition.rows, partition.key.len(), &stretch) {
             Ok(measured) => measured,
             Err(outcome) => return outcome,
         };
         self.large_partitions.note(candidate.table, partition, (count, bytes));
+        // Single rows are judged before they are fetched.
         let limits = &self.config;
         let too_few = stretch.is_gap && count < limits.page_rows_max.div_ceil(WORTH_PART);
         let too_large = stretch.is_gap && bytes > count * limits.page_row_bytes_max || bytes > limits.segment_bytes as usize / 4;
         if too_few || too_large {
             return Outcome::Nothing;
+        }
+        if !missing.is_empty() {
+            return Outcome::Missing(missing);
         }
         let mut work = self.paging.take_work(candidate.table);
         let outcome = match self.draft(now, &partition.rows, &stretch, (count, bytes), &mut work) {
@@ -169,8 +223,8 @@ impl Engine {
         outcome
     }
 
-    /// How many rows and bytes a range has, about; or why it cannot be looked at now.
-    fn measure(&self, rows: &Rows, key_bytes: usize, stretch: &Stretch) -> Result<(usize, usize), Outcome> {
+    /// What a range has, about; or why it cannot be looked at now.
+    fn measure(&self, rows: &Rows, key_bytes: usize, stretch: &Stretch) -> Result<Measured, Outcome> {
         let (from, to) = (Bound::Included(&*stretch.low), Bound::Excluded(&*stretch.high));
         let (mut count, mut bytes) = (0, 0);
         let mut missing = Vec::new();
@@ -199,7 +253,7 @@ impl Engine {
                 Stored::Damaged(_) => return Err(Outcome::Nothing),
             }
         }
-        if missing.is_empty() { Ok((count, bytes)) } else { Err(Outcome::Missing(missing)) }
+        Ok(Measured { count, bytes, missing })
     }
 
     /// Makes pages of a range without giving them a place, and says what was left out. `None` if a row cannot be read.

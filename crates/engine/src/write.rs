@@ -167,6 +167,11 @@ impl Engine {
         self.fixed_bytes() - reads + frames > self.config.memory_limit_bytes.max(2 * frames)
     }
 
+    /// Whether the index is about to take less memory, without further writes: rows move to pages, or a dropped table is released.
+    pub(crate) fn index_shrinks(&self) -> bool {
+        self.drops.has_work() || self.drops.is_empty() && self.will_make_pages() && !self.is_full()
+    }
+
     /// Every table is known, and every key can be compared with the one that the index has at its token. Returns the tokens that get a
     /// second key, and their cells.
     fn check_rows(&self, bytes: &[u8]) -> Result<Vec<(TableId, Token, Location)>, WriteError> {
@@ -186,7 +191,12 @@ impl Engine {
                 // Overwriting takes no more of the index.
                 Ok(Place::Single(..)) if record.clustering().is_empty() => {}
                 Ok(place) if full() && !self.has_row(&place, &record) => {
-                    return Err(WriteError::IndexFull { index_bytes: self.index.bytes() });
+                    // Whoever writes faster than pages are made waits for them.
+                    return Err(if self.index_shrinks() {
+                        WriteError::Busy
+                    } else {
+                        WriteError::IndexFull { index_bytes: self.index.bytes() }
+                    });
                 }
                 Ok(place @ (Place::Absent | Place::Beside(_))) => {
                     if self.drops.has_held() {

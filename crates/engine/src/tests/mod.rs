@@ -10,6 +10,7 @@ mod golden;
 mod losses;
 mod model;
 mod pacing;
+mod page_making;
 mod pages;
 mod prefixes;
 mod scrub;

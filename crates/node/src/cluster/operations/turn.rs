@@ -67,8 +67,7 @@ impl Core {
     /// A file that is asked to grow is not full for a moment, so room counts when it has been there for two looks.
     fn note_room(&mut self) {
         let engine = self.shard.engine();
-        let (full, index_is_full) = (engine.full(), engine.index_is_full());
-        let is_full = full.is_some() || index_is_full;
+        let (full, is_full) = (engine.full(), engine.has_no_room());
         self.figures.looks_with_room = if is_full { 0 } else { self.figures.looks_with_room.saturating_add(1) };
         if is_full && !self.figures.told_full {
             self.figures.told_full = true;
